@@ -1,0 +1,52 @@
+package chain
+
+import (
+	"fmt"
+
+	"github.com/ethereum/go-ethereum/common"
+)
+
+// BlockRef names one block of one branch.
+type BlockRef struct {
+	Number     uint64
+	Hash       common.Hash
+	ParentHash common.Hash
+	Timestamp  uint64 // Unix seconds, from the header
+}
+
+// String gives the number and the first four bytes of the hash.
+func (r BlockRef) String() string { return fmt.Sprintf("%d (%x)", r.Number, r.Hash[:4]) }
+
+// Range is a half-open run of block numbers, [From, To).
+type Range struct {
+	From, To uint64
+}
+
+// Len is the number of blocks in the range, 0 for an empty or inverted one.
+func (r Range) Len() uint64 {
+	if r.To <= r.From {
+		return 0
+	}
+	return r.To - r.From
+}
+
+// Empty tells whether the range holds no block.
+func (r Range) Empty() bool { return r.To <= r.From }
+
+// Contains tells whether block n lies in the range.
+func (r Range) Contains(n uint64) bool { return r.From <= n && n < r.To }
+
+// Covers tells whether every block of o lies in the range. An empty o is covered by any range.
+func (r Range) Covers(o Range) bool { return o.Empty() || (r.From <= o.From && o.To <= r.To) }
+
+// Intersect is the part that both ranges hold; it is empty when they do not meet.
+func (r Range) Intersect(o Range) Range {
+	out := Range{From: max(r.From, o.From), To: min(r.To, o.To)}
+	if out.Empty() {
+		return Range{}
+	}
+	return out
+}
+
+// String writes the range as half-open interval.
+func (r Range) String() string { return fmt.Sprintf("[%d, %d)", r.From, r.To) }
