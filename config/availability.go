@@ -1,0 +1,108 @@
+package config
+
+import (
+	"strconv"
+	"strings"
+)
+
+// availability refuses what the schema knows and this build cannot do, and names what it
+// accepts without effect. Each capability that arrives removes its lines here.
+func (c *checker) availability() {
+	for _, key := range []string{"network", "blocks", "uniswap"} {
+		if c.has(key) && c.starter() {
+			c.unavailable(key, "write the advanced form: see docs/configuration.md")
+		}
+	}
+	if len(c.config.Processors) > 0 {
+		c.unavailable("processors", "write processors = []")
+	}
+	for _, table := range []string{"artifact_storage", "api.delivery", "budgets.artifacts", "budgets.delivery", "budgets.store"} {
+		if c.has(table) {
+			c.unavailable(table, "remove the table")
+		}
+	}
+	if m := c.config.Budgets.HistoryMaterial.Mode; m != "disabled" && c.has("budgets.history_material.mode") {
+		c.unavailable("budgets.history_material.mode", `write "disabled"`)
+	}
+	for i, s := range c.config.Sources.History {
+		at := element("sources.history", i)
+		switch {
+		case s.Kind == SourceXatu || s.Kind == SourceArchive:
+			c.unavailable(at+".kind", `use an "era_e" source with a file: folder`)
+		case s.Kind == SourceEra && strings.HasPrefix(s.Endpoint, "http"):
+			c.add(Problem{Kind: Unavailable, Field: at + ".endpoint", Value: strconv.Quote(redact(s.Endpoint)),
+				Message: unavailableText, Fix: `copy the files to a folder and write its file: URI`})
+		}
+	}
+	if c.config.Sources.Live.Kind == "p2p" {
+		c.unavailable("sources.live.kind", `write "disabled"`)
+	}
+	if k := c.config.Finality.Kind; k == FinalityBeaconAPI || k == FinalityConsensusP2P {
+		c.unavailable("finality.kind", `write "disabled"`)
+	}
+	if c.config.RPC.HistoricalMode == "on_demand" {
+		c.unavailable("rpc.historical_mode", `write "disabled"`)
+	}
+	c.inactive()
+}
+
+const unavailableText = "not available in this build"
+
+func (c *checker) unavailable(at, fix string) {
+	c.add(Problem{Kind: Unavailable, Field: at, Value: render(lookup(c.doc.tree, at)), Message: unavailableText, Fix: fix})
+}
+
+// inactive warns of settings that are accepted and do nothing: the schema requires them, or
+// they limit something this build never does.
+func (c *checker) inactive() {
+	const (
+		noAPI       = "has no effect: this build has no native HTTP interface"
+		noWebSocket = "has no effect: this build has no JSON-RPC over WebSocket"
+		noRecent    = "has no effect: this build keeps no window of recent blocks"
+		noChanges   = "has no effect: this build has no processors"
+	)
+	for _, w := range []Warning{
+		{"budgets.history_pipeline.commit.maximum_changes", noChanges},
+		{"budgets.pending_delta_bytes", noChanges},
+		{"budgets.recent_raw_hard_bytes", noRecent},
+		{"budgets.recent_raw_soft_bytes", noRecent},
+		{"rpc.max_outbound_bytes", noWebSocket},
+		{"rpc.max_subscription_event_bytes", noWebSocket},
+		{"rpc.max_subscriptions_per_connection", noWebSocket},
+		{"rpc.max_websocket_connections", noWebSocket},
+		{"rpc.minimum_recent_blocks", noRecent},
+		{"rpc.transaction_locator", "is retired and has no effect; remove it"},
+		{"rpc.ws_bind", noWebSocket},
+		{"api.bind", noAPI},
+		{"api.bearer_token_env", noAPI},
+		{"api.allow_unauthenticated_remote", noAPI},
+		{"api.allowed_hosts", noAPI},
+		{"api.allowed_origins", noAPI},
+	} {
+		if c.has(w.Field) {
+			c.config.Warnings = append(c.config.Warnings, w)
+		}
+	}
+}
+
+// lookup is the value at a path of the tree that the document's keys produced.
+func lookup(tree map[string]any, path string) any {
+	var v any = tree
+	for part := range strings.SplitSeq(path, ".") {
+		name, index, indexed := strings.Cut(strings.TrimSuffix(part, "]"), "[")
+		t, ok := v.(map[string]any)
+		if !ok {
+			return nil
+		}
+		v = t[name]
+		if indexed {
+			list, ok := v.([]any)
+			i, err := strconv.Atoi(index)
+			if !ok || err != nil || i >= len(list) {
+				return nil
+			}
+			v = list[i]
+		}
+	}
+	return v
+}

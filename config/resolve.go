@@ -1,0 +1,22 @@
+package config
+
+import "path/filepath"
+
+// resolve makes paths absolute and fills in values that depend on others.
+func (c *checker) resolve(dir string) {
+	cfg := c.config
+	absolute := func(p *string) {
+		if *p != "" && !filepath.IsAbs(*p) {
+			*p = filepath.Join(dir, *p)
+		}
+	}
+	absolute(&cfg.DataDir)
+	absolute(&cfg.Chain.Genesis)
+	for i := range cfg.Sources.History {
+		absolute(&cfg.Sources.History[i].Manifest)
+		absolute(&cfg.Sources.History[i].Folder)
+	}
+	if !c.has("chain.merge_block") && cfg.Chain.ChainID == MainnetChainID {
+		cfg.Chain.MergeBlock = MainnetMergeBlock
+	}
+}

@@ -1,0 +1,58 @@
+package config
+
+// PageCompression names the codec of cold pages.
+type PageCompression string
+
+// The page codecs.
+const (
+	CompressionNone    PageCompression = "none"
+	CompressionSnappy  PageCompression = "snappy"
+	CompressionDeflate PageCompression = "deflate"
+	CompressionZstd    PageCompression = "zstd"
+)
+
+// RawHistory is the [raw_history] table: the chain's own material, kept in sealed files.
+type RawHistory struct {
+	// Enabled keeps raw history.
+	Enabled bool `toml:"enabled" default:"false"`
+	// MaximumLogicalBytes bounds what is kept, counted before compression.
+	MaximumLogicalBytes HumanBytes `toml:"maximum_logical_bytes" default:"8GiB" leani:"nonzero"`
+	// MaximumPhysicalBytes bounds what is kept, counted on disk.
+	MaximumPhysicalBytes HumanBytes `toml:"maximum_physical_bytes" default:"8GiB" leani:"nonzero"`
+	// MaximumFrameLogicalBytes bounds one block, counted before compression.
+	MaximumFrameLogicalBytes HumanBytes `toml:"maximum_frame_logical_bytes" default:"64MiB" leani:"nonzero"`
+	// MaximumSegmentLogicalBytes cuts a segment once its blocks reach this size before
+	// compression.
+	MaximumSegmentLogicalBytes HumanBytes `toml:"maximum_segment_logical_bytes" default:"256MiB" leani:"nonzero"`
+	// MaximumSegmentPhysicalBytes cuts a segment once its file reaches this size.
+	MaximumSegmentPhysicalBytes HumanBytes `toml:"maximum_segment_physical_bytes" default:"256MiB" leani:"nonzero"`
+	// ReaderConnections bounds the queries that read the store at the same time.
+	ReaderConnections int `toml:"reader_connections" jsonschema:"minimum=1" default:"4"`
+	// MaximumSourceFrames bounds the blocks asked of a source at once.
+	MaximumSourceFrames int `toml:"maximum_source_frames" jsonschema:"minimum=1" default:"64"`
+	// MaximumBufferedFrames bounds the blocks between decoding and writing.
+	MaximumBufferedFrames int `toml:"maximum_buffered_frames" jsonschema:"minimum=1" default:"64"`
+	// Compression is the codec of pages that log queries do not touch. An extension of this
+	// node.
+	Compression PageCompression `toml:"compression" jsonschema:"enum=none,enum=snappy,enum=deflate,enum=zstd" default:"snappy"`
+}
+
+// ArtifactStorage is the [artifact_storage] table: where finalized results of processors live.
+type ArtifactStorage struct {
+	// Backend is the main store ("sqlite", the name the schema has for it) or immutable files.
+	Backend string `toml:"backend" jsonschema:"enum=sqlite,enum=tiered_segments" default:"sqlite"`
+	// SegmentTargetBlocks is how many blocks one artifact file holds.
+	SegmentTargetBlocks int `toml:"segment_target_blocks" jsonschema:"minimum=1" default:"1000"`
+	// Compression is the codec of artifact files.
+	Compression PageCompression `toml:"compression" jsonschema:"enum=none,enum=snappy,enum=deflate" default:"snappy"`
+	// MaximumArtifactLogicalBytes bounds the artifact of one block before compression.
+	MaximumArtifactLogicalBytes HumanBytes `toml:"maximum_artifact_logical_bytes" default:"16MiB" leani:"nonzero"`
+	// MaximumSegmentLogicalBytes bounds an artifact file before compression.
+	MaximumSegmentLogicalBytes HumanBytes `toml:"maximum_segment_logical_bytes" default:"256MiB" leani:"nonzero"`
+	// MaximumSegmentPhysicalBytes bounds an artifact file on disk.
+	MaximumSegmentPhysicalBytes HumanBytes `toml:"maximum_segment_physical_bytes" default:"256MiB" leani:"nonzero"`
+	// CompactionInterval is the pause between two rounds of sealing artifacts.
+	CompactionInterval HumanMilliseconds `toml:"compaction_interval" default:"30s" leani:"nonzero"`
+	// MaximumSegmentsPerCycle bounds the files one round writes.
+	MaximumSegmentsPerCycle int `toml:"maximum_segments_per_cycle" jsonschema:"minimum=1" default:"4"`
+}
