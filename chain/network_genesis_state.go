@@ -51,7 +51,7 @@ func storageRoot(storage map[common.Hash]common.Hash) common.Hash {
 	entries := make([]trieEntry, 0, len(storage))
 	for slot, word := range storage {
 		if significant := bytes.TrimLeft(word[:], "\x00"); len(significant) > 0 {
-			entries = append(entries, trieEntry{crypto.Keccak256Hash(slot[:]), appendRLPString(nil, significant)})
+			entries = append(entries, trieEntry{crypto.Keccak256Hash(slot[:]), encodeRLP(significant)})
 		}
 	}
 	return trieRoot(entries)
@@ -72,8 +72,8 @@ func trieNode(entries []trieEntry, depth int) []byte {
 	first, last := &entries[0], &entries[len(entries)-1]
 	if len(entries) == 1 {
 		const leaf = true
-		content := appendRLPString(nil, compactPath(first.key, depth, 2*common.HashLength, leaf))
-		return rlpList(appendRLPString(content, first.value))
+		path := compactPath(first.key, depth, 2*common.HashLength, leaf)
+		return encodeRLP([]rlp.RawValue{encodeRLP(path), encodeRLP(first.value)})
 	}
 	fork := depth
 	for nibble(first.key, fork) == nibble(last.key, fork) {
@@ -81,32 +81,37 @@ func trieNode(entries []trieEntry, depth int) []byte {
 	}
 	if fork > depth {
 		const leaf = false
-		content := appendRLPString(nil, compactPath(first.key, depth, fork, leaf))
-		return rlpList(appendNodeReference(content, trieNode(entries, fork)))
+		path := compactPath(first.key, depth, fork, leaf)
+		return encodeRLP([]rlp.RawValue{encodeRLP(path), nodeReference(trieNode(entries, fork))})
 	}
-	var content []byte
-	for n := range byte(16) {
-		end := 0
+	branch := slices.Repeat([]rlp.RawValue{rlp.EmptyString}, 17) // a child per nibble, and no value
+	for len(entries) > 0 {
+		n, end := nibble(entries[0].key, depth), 1
 		for end < len(entries) && nibble(entries[end].key, depth) == n {
 			end++
 		}
-		if end == 0 {
-			content = append(content, emptyRLPString)
-			continue
-		}
-		content = appendNodeReference(content, trieNode(entries[:end], depth+1))
+		branch[n] = nodeReference(trieNode(entries[:end], depth+1))
 		entries = entries[end:]
 	}
-	return rlpList(append(content, emptyRLPString)) // no value: no key ends inside the trie
+	return encodeRLP(branch)
 }
 
-// appendNodeReference appends how a parent refers to a node: by its hash, or by itself when
-// it is shorter than one.
-func appendNodeReference(dst, node []byte) []byte {
+// nodeReference is how a parent refers to a node: by its hash, or by itself when it is shorter
+// than one.
+func nodeReference(node []byte) rlp.RawValue {
 	if len(node) < common.HashLength {
-		return append(dst, node...)
+		return node
 	}
-	return appendRLPString(dst, crypto.Keccak256(node))
+	return encodeRLP(crypto.Keccak256(node))
+}
+
+// encodeRLP encodes a string or a list of encoded items, which cannot fail.
+func encodeRLP[T []byte | []rlp.RawValue](v T) []byte {
+	encoded, err := rlp.EncodeToBytes(v)
+	if err != nil {
+		panic("encode trie node: " + err.Error())
+	}
+	return encoded
 }
 
 // compactPath is the hex-prefix encoding of the nibbles [from, to) of a key.
@@ -132,31 +137,4 @@ func nibble(key common.Hash, i int) byte {
 		return key[i/2] >> 4
 	}
 	return key[i/2] & 0x0f
-}
-
-// The tags of RLP (Yellow Paper, appendix B).
-const (
-	emptyRLPString = 0x80
-	emptyRLPList   = 0xc0
-	// longRLP is the greatest length whose tag holds it.
-	longRLP = 55
-)
-
-func appendRLPString(dst, content []byte) []byte {
-	if len(content) == 1 && content[0] < emptyRLPString {
-		return append(dst, content[0])
-	}
-	return append(appendRLPTag(dst, emptyRLPString, len(content)), content...)
-}
-
-func rlpList(content []byte) []byte {
-	return append(appendRLPTag(nil, emptyRLPList, len(content)), content...)
-}
-
-func appendRLPTag(dst []byte, kind byte, length int) []byte {
-	if length <= longRLP {
-		return append(dst, kind+byte(length))
-	}
-	size := uint256.NewInt(uint64(length)).Bytes()
-	return append(append(dst, kind+longRLP+byte(len(size))), size...)
 }
