@@ -1,0 +1,281 @@
+package segments
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/leani-go/leani/chain"
+	"github.com/leani-go/leani/codec"
+)
+
+// DataOptions tune how a data file is written. The zero value works.
+type DataOptions struct {
+	// Compression of the pages that log queries do not touch: headers, bodies, transactions and
+	// receipt scalars. None by default.
+	Compression codec.Compression
+}
+
+// DataBuilder writes one data file and the index file that belongs to it.
+//
+// Blocks come in order through Add. Pages of headers, bodies, transactions and receipts go to the
+// file as they fill; log rows, dictionaries and hashes stay in memory until Finish, about 30 bytes a
+// log and 32 a transaction; Memory says how much. One goroutine; not reusable after Finish.
+type DataBuilder struct {
+	file *fileWriter
+	info Info
+
+	blocks       []byte
+	headers      blobWriter
+	bodies       blobWriter
+	transactions blobWriter
+	receipts     blobWriter
+	hashes       []byte
+
+	words  wordTable
+	shapes shapeTable
+
+	rowShapes       []uint32
+	rowTransactions []uint32 // index in the block
+	rowLengths      []uint32 // of trimmed data
+	topics          []uint32 // unfinished word codes of topics beyond the first
+	data            []byte   // trimmed data
+	firstLogs       []uint32 // by block, then the total
+
+	scratch []byte
+}
+
+// blockRowSize is the size of a row of the block column: hash, timestamp u64, first transaction u32,
+// first log u32.
+const blockRowSize = common.HashLength + 8 + 4 + 4
+
+// maximumRows bounds transactions and logs of one file, so that positions fit 32 bits.
+const maximumRows = math.MaxUint32 / 2
+
+// Errors of DataBuilder.Add.
+var (
+	ErrNotConsecutive = errors.New("block does not follow the one before it")
+	ErrNoReceipts     = errors.New("block has no receipts")
+	ErrMalformedBlock = errors.New("block material does not fit together")
+)
+
+// NewDataBuilder starts a data file on out.
+func NewDataBuilder(out io.Writer, opts DataOptions) *DataBuilder {
+	b := &DataBuilder{file: newFileWriter(out, KindData)}
+	b.info.Kind = KindData
+	s := newSeed()
+	b.words.seed, b.shapes.seed = s, s
+	for _, c := range []struct {
+		w  *blobWriter
+		id columnID
+	}{{&b.headers, columnHeaders}, {&b.bodies, columnBodies}, {&b.transactions, columnTransactions}, {&b.receipts, columnReceipts}} {
+		*c.w = blobWriter{column: b.file.addColumn(c.id), compression: opts.Compression}
+	}
+	return b
+}
+
+// Blocks is the number of blocks added.
+func (b *DataBuilder) Blocks() int { return len(b.firstLogs) }
+
+// Logs is the number of logs added.
+func (b *DataBuilder) Logs() int { return len(b.rowShapes) }
+
+// Memory is roughly what the builder holds, in bytes.
+func (b *DataBuilder) Memory() int64 {
+	return int64(cap(b.rowShapes)+cap(b.rowTransactions)+cap(b.rowLengths)+cap(b.topics))*4 +
+		int64(cap(b.data)+cap(b.hashes)+cap(b.words.short)+cap(b.words.full)) +
+		int64(len(b.words.slots.table)+len(b.shapes.slots.table))*4 + int64(len(b.shapes.shapes))*80
+}
+
+// Written is the number of bytes written to the file so far.
+func (b *DataBuilder) Written() int64 { return int64(b.file.offset) }
+
+// Add appends a block, which must be complete, verified, and the child of the one before. Nothing of
+// the block is kept. After an error the builder is of no further use.
+func (b *DataBuilder) Add(block *chain.Block) error {
+	if err := b.check(block); err != nil {
+		return fmt.Errorf("add block %s: %w", block.BlockRef, err)
+	}
+	if len(b.firstLogs) == 0 {
+		b.info.From, b.info.FirstParent, b.info.FirstHash = block.Number, block.ParentHash, block.Hash
+	}
+	b.info.To, b.info.LastHash = block.Number+1, block.Hash
+	b.blocks = appendBlockRow(b.blocks, block.Hash, block.Timestamp, uint32(b.info.Transactions), uint32(len(b.rowShapes)))
+	b.firstLogs = append(b.firstLogs, uint32(len(b.rowShapes)))
+	b.headers.add(block.Header)
+	b.scratch = appendBody(b.scratch[:0], block)
+	b.bodies.add(b.scratch)
+	for i, tx := range block.Transactions {
+		b.transactions.add(tx)
+		b.hashes = append(b.hashes, block.TransactionHashes[i][:]...)
+	}
+	b.scratch = appendReceiptScalars(b.scratch[:0], block.Receipts)
+	b.receipts.add(b.scratch)
+	b.info.Transactions += uint64(len(block.Transactions))
+
+	log := uint32(0)
+	for i := range block.Receipts {
+		for ; log < block.Receipts[i].LogsEnd; log++ {
+			b.addLog(&block.Logs[log], uint32(i))
+		}
+	}
+	b.info.Logs = uint64(len(b.rowShapes))
+	return b.file.err
+}
+
+func (b *DataBuilder) addLog(l *chain.Log, transaction uint32) {
+	b.rowShapes = append(b.rowShapes, b.shapes.code(l, &b.words))
+	b.rowTransactions = append(b.rowTransactions, transaction)
+	for k := 1; k < int(l.NumTopics); k++ {
+		b.topics = append(b.topics, b.words.code(l.Topics[k]))
+	}
+	start := len(b.data)
+	b.data = codec.AppendWords(b.data, l.Data)
+	b.rowLengths = append(b.rowLengths, uint32(len(b.data)-start))
+}
+
+func (b *DataBuilder) check(block *chain.Block) error {
+	if len(b.firstLogs) > 0 && (block.Number != b.info.To || block.ParentHash != b.info.LastHash) {
+		return ErrNotConsecutive
+	}
+	if !block.HasReceipts {
+		return ErrNoReceipts
+	}
+	n := len(block.Transactions)
+	if len(block.TransactionHashes) != n || len(block.Receipts) != n {
+		return fmt.Errorf("%w: %d transactions, %d hashes, %d receipts", ErrMalformedBlock, n, len(block.TransactionHashes), len(block.Receipts))
+	}
+	end, gas := uint32(0), uint64(0)
+	for i := range block.Receipts {
+		r := &block.Receipts[i]
+		if r.LogsEnd < end || r.CumulativeGasUsed < gas || (r.PostState != nil && len(r.PostState) != common.HashLength) || r.Status > 1 {
+			return fmt.Errorf("%w: receipt %d", ErrMalformedBlock, i)
+		}
+		end, gas = r.LogsEnd, r.CumulativeGasUsed
+	}
+	if int(end) != len(block.Logs) {
+		return fmt.Errorf("%w: %d logs, receipts say %d", ErrMalformedBlock, len(block.Logs), end)
+	}
+	if b.info.Transactions+uint64(n) > maximumRows || len(b.rowShapes)+len(block.Logs) > maximumRows {
+		return fmt.Errorf("%w: more than %d rows in one file", ErrMalformedBlock, maximumRows)
+	}
+	for i := range block.Logs {
+		l := &block.Logs[i]
+		if l.NumTopics > chain.MaximumTopics || len(l.Data) > codec.MaximumPage/2 {
+			return fmt.Errorf("%w: log %d", ErrMalformedBlock, i)
+		}
+	}
+	return nil
+}
+
+func appendBlockRow(dst []byte, hash common.Hash, timestamp uint64, firstTransaction, firstLog uint32) []byte {
+	dst = append(dst, hash[:]...)
+	dst = binary.LittleEndian.AppendUint64(dst, timestamp)
+	dst = binary.LittleEndian.AppendUint32(dst, firstTransaction)
+	return binary.LittleEndian.AppendUint32(dst, firstLog)
+}
+
+// appendBody appends what a body holds besides transactions: the size of the ommer list and the
+// list, then a byte that says whether there are withdrawals, and their list.
+func appendBody(dst []byte, block *chain.Block) []byte {
+	dst = binary.AppendUvarint(dst, uint64(len(block.Ommers)))
+	dst = append(dst, block.Ommers...)
+	if block.Withdrawals == nil {
+		return append(dst, 0)
+	}
+	dst = append(dst, 1)
+	return append(dst, block.Withdrawals...)
+}
+
+// The outcome of a receipt, in the two low bits of its first number; the type is above them.
+const (
+	outcomeFailure   = 0
+	outcomeSuccess   = 1
+	outcomePostState = 2 // 32 bytes follow
+)
+
+// appendReceiptScalars appends for each receipt type and outcome, the gas of the transaction, and
+// the state root where receipts have one.
+func appendReceiptScalars(dst []byte, receipts []chain.Receipt) []byte {
+	gas := uint64(0)
+	for i := range receipts {
+		r := &receipts[i]
+		outcome := uint64(r.Status)
+		if r.PostState != nil {
+			outcome = outcomePostState
+		}
+		dst = binary.AppendUvarint(dst, uint64(r.Type)<<2|outcome)
+		dst = binary.AppendUvarint(dst, r.CumulativeGasUsed-gas)
+		gas = r.CumulativeGasUsed
+		if outcome == outcomePostState {
+			dst = append(dst, r.PostState...)
+		}
+	}
+	return dst
+}
+
+// Finish writes the rest of the data file and returns what it covers and its digest. The builder must
+// hold at least one block.
+func (b *DataBuilder) Finish() (Info, [32]byte, error) {
+	if len(b.firstLogs) == 0 {
+		return Info{}, [32]byte{}, errors.New("finish data file: no block was added")
+	}
+	for _, w := range []*blobWriter{&b.headers, &b.bodies, &b.transactions, &b.receipts} {
+		w.finish()
+	}
+	b.firstLogs = append(b.firstLogs, uint32(len(b.rowShapes)))
+	b.finishTopics()
+	b.writeLogs()
+	b.file.addFixed(columnBlocks, appendBlockRow(b.blocks, common.Hash{}, 0, uint32(b.info.Transactions), uint32(b.info.Logs)), blockRowSize)
+	b.file.addFixed(columnHashes, b.hashes, common.HashLength)
+	shapes := make([]byte, 0, len(b.shapes.shapes)*shapeSize)
+	for i := range b.shapes.shapes {
+		shapes = b.shapes.shapes[i].appendStored(shapes, &b.words)
+	}
+	b.file.addFixed(columnShapes, shapes, shapeSize)
+	b.file.addFixed(columnShortWords, b.words.short, shortWordSize)
+	b.file.addFixed(columnWords, b.words.full, common.HashLength)
+	digest, err := b.file.finish(b.info)
+	return b.info, digest, err
+}
+
+// finishTopics replaces the codes that were given while words came in by those that are stored.
+func (b *DataBuilder) finishTopics() {
+	for i, t := range b.topics {
+		b.topics[i] = b.words.final(t)
+	}
+}
+
+func (b *DataBuilder) writeLogs() {
+	column := b.file.addColumn(columnLogs)
+	column.column.rows = uint64(len(b.rowShapes))
+	var page logPageBuilder
+	topic, data, first := 0, 0, 0
+	block, pageBlock := 0, 0 // of the row, and of the row before
+	for row, shape := range b.rowShapes {
+		for uint32(row) >= b.firstLogs[block+1] {
+			block++
+		}
+		n := max(int(b.shapes.shapes[shape].topics), 1) - 1
+		length := int(b.rowLengths[row])
+		if page.rows() > 0 && page.size(n, length) > randomPageSize {
+			column.writePage(codec.None, page.encode(), uint32(first))
+			page.reset()
+		}
+		if page.rows() == 0 {
+			first, pageBlock = row, block
+			page.block, page.transaction = uint32(block), b.rowTransactions[row]
+			page.log = uint32(row) - b.firstLogs[block]
+		}
+		page.add(shape, b.topics[topic:topic+n], uint32(block-pageBlock), b.rowTransactions[row], b.data[data:data+length])
+		pageBlock = block
+		topic += n
+		data += length
+	}
+	if page.rows() > 0 {
+		column.writePage(codec.None, page.encode(), uint32(first))
+	}
+}

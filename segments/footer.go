@@ -1,0 +1,185 @@
+package segments
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/zeebo/blake3"
+)
+
+// Info says what a segment file covers. It is written in the footer and repeated in the catalog.
+type Info struct {
+	Kind    Kind
+	Profile uint16 // 0: complete material; other profiles are reserved
+
+	From, To     uint64 // half-open range of block numbers
+	Transactions uint64
+	Logs         uint64
+
+	FirstParent common.Hash // parent hash of block From
+	FirstHash   common.Hash // hash of block From
+	LastHash    common.Hash // hash of block To-1
+}
+
+// Blocks is the number of blocks covered.
+func (i *Info) Blocks() uint64 { return i.To - i.From }
+
+// column is the footer's entry of one column.
+type column struct {
+	id    columnID
+	rows  uint64
+	pages uint32
+
+	// A fixed column has rows of rowSize bytes, rowsPerPage in every page but the last, and its
+	// pages lie one behind the other from base on.
+	rowSize     uint32 // 0 for a variable column
+	rowsPerPage uint32
+	base        uint64
+
+	// A variable column has a page table, itself in pages; root is the table of those.
+	root []tableEntry
+
+	storedBytes uint64 // pages of the column, without tables
+}
+
+// tableEntry locates a page.
+type tableEntry struct {
+	offset   uint64 // of the stored page in the file
+	size     uint32 // stored size
+	firstRow uint32
+}
+
+func appendTableEntry(dst []byte, e tableEntry) []byte {
+	dst = binary.LittleEndian.AppendUint64(dst, e.offset|uint64(e.size)<<40)
+	return binary.LittleEndian.AppendUint32(dst, e.firstRow)
+}
+
+func decodeTableEntry(b []byte) tableEntry {
+	v := binary.LittleEndian.Uint64(b)
+	return tableEntry{offset: v & maximumFileSize, size: uint32(v >> 40), firstRow: binary.LittleEndian.Uint32(b[8:])}
+}
+
+// footer is the decoded footer of a file.
+type footer struct {
+	info    Info
+	columns []column
+	root    [32]byte // BLAKE3 over the digests of all pages
+}
+
+func (f *footer) encode() []byte {
+	le := binary.LittleEndian
+	var b []byte
+	b = le.AppendUint16(b, f.info.Profile)
+	b = le.AppendUint16(b, uint16(len(f.columns)))
+	for _, v := range []uint64{f.info.From, f.info.To, f.info.Transactions, f.info.Logs} {
+		b = le.AppendUint64(b, v)
+	}
+	b = append(b, f.info.FirstParent[:]...)
+	b = append(b, f.info.FirstHash[:]...)
+	b = append(b, f.info.LastHash[:]...)
+	b = append(b, f.root[:]...)
+	for _, c := range f.columns {
+		b = le.AppendUint16(b, uint16(c.id))
+		b = le.AppendUint16(b, 0) // reserved
+		b = le.AppendUint32(b, c.pages)
+		b = le.AppendUint64(b, c.rows)
+		b = le.AppendUint64(b, c.storedBytes)
+		b = le.AppendUint32(b, c.rowSize)
+		b = le.AppendUint32(b, c.rowsPerPage)
+		b = le.AppendUint64(b, c.base)
+		b = le.AppendUint32(b, uint32(len(c.root)))
+		for _, e := range c.root {
+			b = appendTableEntry(b, e)
+		}
+	}
+	return b
+}
+
+// footerFixed is the size of what precedes the columns; columnFixed that of a column without root.
+const (
+	footerFixed = 2 + 2 + 4*8 + 4*32
+	columnFixed = 2 + 2 + 4 + 8 + 8 + 4 + 4 + 8 + 4
+)
+
+var (
+	errFooterShort   = errors.New("footer ends early")
+	errFooterSurplus = errors.New("footer has surplus bytes")
+	errFooterColumn  = errors.New("footer has an impossible column")
+	errFooterRange   = errors.New("footer has an empty or inverted block range")
+)
+
+// decode parses a footer of a file whose pages end at limit.
+func (f *footer) decode(b []byte, limit uint64) error {
+	le := binary.LittleEndian
+	if len(b) < footerFixed {
+		return errFooterShort
+	}
+	f.info.Profile = le.Uint16(b)
+	columns := int(le.Uint16(b[2:]))
+	b = b[4:]
+	for _, v := range []*uint64{&f.info.From, &f.info.To, &f.info.Transactions, &f.info.Logs} {
+		*v = le.Uint64(b)
+		b = b[8:]
+	}
+	for _, h := range []*common.Hash{&f.info.FirstParent, &f.info.FirstHash, &f.info.LastHash, (*common.Hash)(&f.root)} {
+		copy(h[:], b)
+		b = b[32:]
+	}
+	if f.info.To <= f.info.From {
+		return errFooterRange
+	}
+	if columns*columnFixed > len(b) {
+		return errFooterShort
+	}
+	f.columns = make([]column, columns)
+	for i := range f.columns {
+		if len(b) < columnFixed {
+			return errFooterShort
+		}
+		c := &f.columns[i]
+		c.id = columnID(le.Uint16(b))
+		c.pages = le.Uint32(b[4:])
+		c.rows = le.Uint64(b[8:])
+		c.storedBytes = le.Uint64(b[16:])
+		c.rowSize = le.Uint32(b[24:])
+		c.rowsPerPage = le.Uint32(b[28:])
+		c.base = le.Uint64(b[32:])
+		roots := int(le.Uint32(b[40:]))
+		b = b[columnFixed:]
+		if roots > len(b)/tableEntrySize {
+			return errFooterShort
+		}
+		for range roots {
+			e := decodeTableEntry(b)
+			if e.offset < headerSize || e.offset+uint64(e.size) > limit {
+				return errFooterColumn
+			}
+			c.root = append(c.root, e)
+			b = b[tableEntrySize:]
+		}
+		if !c.plausible(limit) {
+			return errFooterColumn
+		}
+	}
+	if len(b) != 0 {
+		return errFooterSurplus
+	}
+	return nil
+}
+
+// plausible checks the relations between the numbers of a column, so that readers can compute with
+// them.
+func (c *column) plausible(limit uint64) bool {
+	if c.rowSize == 0 {
+		return uint64(len(c.root)) == (uint64(c.pages)+tablePageRows-1)/tablePageRows && c.rowsPerPage == 0 && c.rows <= 1<<32
+	}
+	if len(c.root) != 0 || c.rowsPerPage == 0 || c.rowSize > 1<<16 || c.rowsPerPage > 1<<16 || c.rows > 1<<40 {
+		return false
+	}
+	return uint64(c.pages) == (c.rows+uint64(c.rowsPerPage)-1)/uint64(c.rowsPerPage) &&
+		(c.pages == 0 || (c.base >= headerSize && c.base <= limit && c.fixedEnd() <= limit))
+}
+
+// rootOf is the digest over page digests.
+func rootOf(digests []byte) (root [32]byte) { return blake3.Sum256(digests) }

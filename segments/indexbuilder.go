@@ -1,0 +1,216 @@
+package segments
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/leani-go/leani/chain"
+)
+
+// indexWriter writes an index file: the table of log terms with its postings, and the locators of
+// transactions and blocks.
+type indexWriter struct {
+	file     *fileWriter
+	postings postingsWriter
+	terms    tableWriter
+}
+
+func newIndexWriter(out io.Writer, logs, tablePages uint64) *indexWriter {
+	w := &indexWriter{file: newFileWriter(out, KindIndex)}
+	w.postings.column = w.file.addColumn(columnPostings)
+	w.terms = tableWriter{column: w.file.addColumn(columnTerms), postings: &w.postings, pages: tablePages, positions: logs}
+	return w
+}
+
+// finishTerms closes the table of log terms.
+func (w *indexWriter) finishTerms() {
+	w.terms.finish()
+	w.postings.finish()
+}
+
+// locatorPages is the number of pages of a locator: every term has one position.
+func locatorPages(rows uint64) uint64 { return tablePages(rows, 0, 0, rows) }
+
+// writeLocator writes a whole locator from its entries, which it sorts.
+func (w *indexWriter) writeLocator(id columnID, entries []locatorEntry) {
+	slices.SortFunc(entries, func(a, b locatorEntry) int {
+		return cmp.Or(cmp.Compare(a.term, b.term), cmp.Compare(a.position, b.position))
+	})
+	n := uint64(len(entries))
+	t := tableWriter{column: w.file.addColumn(id), pages: locatorPages(n), positions: n}
+	for i := 0; i < len(entries); {
+		term := entries[i].term
+		t.begin(term)
+		for ; i < len(entries) && entries[i].term == term; i++ {
+			t.add(entries[i].position)
+		}
+		t.end()
+	}
+	t.finish()
+}
+
+type locatorEntry struct {
+	term     uint32
+	position uint32
+}
+
+// termList is a term with its positions in DataBuilder.order.
+type termList struct {
+	term     uint32
+	from, to uint32
+}
+
+// WriteIndex writes the index file of the data file that was just finished. It may be called once,
+// after Finish.
+func (b *DataBuilder) WriteIndex(out io.Writer) (Info, [32]byte, error) {
+	if len(b.firstLogs) != b.Blocks() || b.Blocks() == 0 {
+		return Info{}, [32]byte{}, fmt.Errorf("write index file: finish the data file first")
+	}
+	info := b.info
+	info.Kind = KindIndex
+	order, lists := b.collectTerms()
+	slices.SortFunc(lists, func(x, y termList) int {
+		return cmp.Or(cmp.Compare(x.term, y.term), cmp.Compare(x.from, y.from))
+	})
+	var singles, others, inlined uint64
+	for _, l := range lists {
+		switch n := uint64(l.to - l.from); {
+		case n == 1:
+			singles++
+		case n < inlinePositions:
+			others++
+			inlined += n
+		default:
+			others++
+		}
+	}
+	w := newIndexWriter(out, info.Logs, tablePages(singles, others, inlined, info.Logs))
+	var merged []uint32
+	for i := 0; i < len(lists); {
+		l := lists[i]
+		positions := order[l.from:l.to]
+		for i++; i < len(lists) && lists[i].term == l.term; i++ { // terms that collide share a list
+			merged = append(append(merged[:0], positions...), order[lists[i].from:lists[i].to]...)
+			slices.Sort(merged)
+			merged = slices.Compact(merged)
+			positions = slices.Clone(merged)
+		}
+		w.terms.begin(l.term)
+		for _, p := range positions {
+			w.terms.add(p)
+		}
+		w.terms.end()
+	}
+	w.finishTerms()
+
+	entries := make([]locatorEntry, info.Transactions)
+	for i := range entries {
+		entries[i] = locatorEntry{hashTerm(b.hashes[i*common.HashLength:]), uint32(i)}
+	}
+	w.writeLocator(columnTxLocator, entries)
+	entries = entries[:0]
+	for i := range info.Blocks() {
+		entries = append(entries, locatorEntry{hashTerm(b.blocks[i*blockRowSize:]), uint32(i)})
+	}
+	w.writeLocator(columnBlockLocator, entries)
+	digest, err := w.file.finish(info)
+	return info, digest, err
+}
+
+// collectTerms sorts the positions of all logs by term with counting sorts. The lists of order are
+// ascending.
+func (b *DataBuilder) collectTerms() (order []uint32, lists []termList) {
+	rows := len(b.rowShapes)
+	words := b.words.len()
+	order = make([]uint32, 0, 2*rows+len(b.topics))
+
+	// Addresses: number the distinct ones of the shapes, then sort rows by number.
+	addressOf := make([]uint32, len(b.shapes.shapes))
+	addresses := make(map[common.Address]uint32)
+	var addressList []common.Address
+	for i := range b.shapes.shapes {
+		a := b.shapes.shapes[i].address
+		n, ok := addresses[a]
+		if !ok {
+			n = uint32(len(addressList))
+			addresses[a] = n
+			addressList = append(addressList, a)
+		}
+		addressOf[i] = n
+	}
+	group := newGrouping(max(words, len(addressList)))
+	order, lists = group.run(order, lists, len(addressList), rows,
+		func(row int) uint32 { return addressOf[b.rowShapes[row]] },
+		func(n uint32) uint32 { return AddressTerm(&addressList[n]) })
+
+	// Topics at each position; noTopic rows are left out.
+	wordAt := func(position int) func(n uint32) uint32 {
+		return func(n uint32) uint32 {
+			h := b.words.stored(n)
+			return TopicTerm(position, &h)
+		}
+	}
+	first := make([]uint32, len(b.shapes.shapes))
+	for i := range first {
+		first[i] = b.words.final(b.shapes.shapes[i].word)
+	}
+	order, lists = group.run(order, lists, words, rows, func(row int) uint32 { return first[b.rowShapes[row]] }, wordAt(0))
+	at := make([]uint32, rows) // position of each row's topics
+	n := uint32(0)
+	for row, s := range b.rowShapes {
+		at[row] = n
+		n += uint32(max(int(b.shapes.shapes[s].topics), 1) - 1)
+	}
+	for k := 1; k < chain.MaximumTopics; k++ {
+		order, lists = group.run(order, lists, words, rows, func(row int) uint32 {
+			if int(b.shapes.shapes[b.rowShapes[row]].topics) <= k {
+				return noTopic
+			}
+			return b.topics[at[row]+uint32(k-1)]
+		}, wordAt(k))
+	}
+	return order, lists
+}
+
+// grouping is a reusable counting sort.
+type grouping struct{ ends []uint32 }
+
+func newGrouping(keys int) *grouping { return &grouping{make([]uint32, keys+1)} }
+
+// run appends the rows of each key to order and a list for each key that has rows.
+func (g *grouping) run(order []uint32, lists []termList, keys, rows int, key func(row int) uint32, term func(key uint32) uint32) ([]uint32, []termList) {
+	ends := g.ends[:keys+1]
+	clear(ends)
+	total := uint32(0)
+	for row := range rows {
+		if k := key(row); k != noTopic {
+			ends[k+1]++
+			total++
+		}
+	}
+	base := uint32(len(order))
+	at := base
+	for k := range ends {
+		at += ends[k]
+		ends[k] = at
+	}
+	// ends[k] is now where the rows of key k start.
+	order = slices.Grow(order, int(total))[:base+total]
+	for row := range rows {
+		if k := key(row); k != noTopic {
+			order[ends[k]] = uint32(row)
+			ends[k]++
+		}
+	}
+	from := base
+	for k := range keys {
+		if to := ends[k]; to > from {
+			lists = append(lists, termList{term(uint32(k)), from, to})
+			from = to
+		}
+	}
+	return order, lists
+}
