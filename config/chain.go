@@ -17,7 +17,7 @@ type Chain struct {
 	MergeBlock uint64 `toml:"merge_block" jsonschema:"minimum=0"`
 	// Genesis is the path of a genesis.json as geth writes it, plain or with the ending .gz,
 	// for chains other than Mainnet: it supplies fork times and blob schedule. An extension
-	// of this node. Load makes it absolute.
+	// of this node.
 	Genesis string `toml:"genesis" jsonschema:"minLength=1"`
 }
 

@@ -25,7 +25,7 @@ type Config struct {
 	// Network marks the starter form and names its chain.
 	Network string `toml:"network" jsonschema:"enum=ethereum-mainnet"`
 	// DataDir is the directory of everything the node writes. A relative path starts at the
-	// directory of the settings file. Load makes it absolute.
+	// directory of the settings file.
 	DataDir string `toml:"data_dir" jsonschema:"minLength=1" default:"./data"`
 	// Chain says which chain the node works on.
 	Chain Chain `toml:"chain"`

@@ -45,7 +45,7 @@ type HistorySource struct {
 	BlobsChunkBlocks uint64 `toml:"blobs_chunk_blocks" jsonschema:"minimum=1,multipleOf=1000" default:"8000"`
 	// BatchRows is the number of Parquet rows decoded at a time; xatu only.
 	BatchRows int `toml:"batch_rows" jsonschema:"minimum=1" default:"8192"`
-	// Manifest is the path of an archive's manifest; archive only. Load makes it absolute.
+	// Manifest is the path of an archive's manifest; archive only.
 	Manifest string `toml:"manifest" jsonschema:"minLength=1"`
 	// Endpoint is the folder of an era_e source as a URI that ends in a slash: file: for a
 	// local folder (file:///srv/era/ or, from the settings file's directory, file:era/),
