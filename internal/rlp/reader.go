@@ -20,15 +20,23 @@ type Reader struct {
 func NewReader(b []byte) Reader { return Reader{data: b} }
 
 // OpenList reads b as exactly one list and returns a Reader of its items. The error, if any,
-// is in the Reader; offsets count from the start of b.
-func OpenList(b []byte) Reader {
-	r := Reader{data: b}
+// is in the Reader.
+func OpenList(b []byte) Reader { return OpenListAt(b, 0) }
+
+// OpenListAt is OpenList for a part of a larger input that starts at offset base there:
+// places in errors count from the start of that input.
+func OpenListAt(b []byte, base int) Reader {
+	r := Reader{data: b, base: base}
 	list := r.List()
 	if err := r.End(); err != nil && list.err == nil {
 		list.err = r.err
 	}
 	return list
 }
+
+// Failed returns a Reader without items whose error is err at the given offset, for callers
+// that find something wrong with an item beyond its encoding.
+func Failed(offset int, err error) Reader { return Reader{err: &Error{Offset: offset, Err: err}} }
 
 // More tells whether another item follows. It is false after an error.
 func (r *Reader) More() bool { return r.pos < len(r.data) && r.err == nil }

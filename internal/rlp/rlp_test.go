@@ -104,6 +104,13 @@ func TestOpenList(t *testing.T) {
 	if a, b := r.Uint64(), r.Uint64(); a != 1 || b != 2 || r.End() != nil {
 		t.Fatal("items of the list", a, b, r.Err())
 	}
+	r = OpenListAt(unhex(t, "c28001"), 100)
+	r.Bytes()
+	r.List()
+	var located *Error
+	if !errors.As(r.Err(), &located) || located.Offset != 102 {
+		t.Fatalf("got %v, want offset 102", r.Err())
+	}
 	for _, in := range []string{"", "01", "c20102c0", "c2"} {
 		if r := OpenList(unhex(t, in)); r.Err() == nil || r.More() {
 			t.Errorf("%q: accepted as one list", in)
