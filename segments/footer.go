@@ -23,7 +23,7 @@ type Info struct {
 }
 
 // Blocks is the number of blocks covered.
-func (i *Info) Blocks() uint64 { return i.To - i.From }
+func (i Info) Blocks() uint64 { return i.To - i.From }
 
 // column is the footer's entry of one column.
 type column struct {
