@@ -1,7 +1,6 @@
 package config
 
-// MainnetChainID is the chain id of Ethereum Mainnet (EIP-155).
-const MainnetChainID = 1
+import "github.com/leani-go/leani/chain"
 
 // MainnetMergeBlock is Mainnet's first proof-of-stake block.
 const MainnetMergeBlock = 15_537_394
@@ -24,7 +23,7 @@ type Chain struct {
 // FilePrefix is what names of this chain's history files start with: the chain's name, except
 // that the files of Ethereum Mainnet say "mainnet" whatever the settings call it.
 func (c Chain) FilePrefix() string {
-	if c.ChainID == MainnetChainID {
+	if c.ChainID == chain.MainnetChainID {
 		return "mainnet"
 	}
 	return c.Name

@@ -1,6 +1,10 @@
 package config
 
-import "path/filepath"
+import (
+	"path/filepath"
+
+	"github.com/leani-go/leani/chain"
+)
 
 // resolve makes paths absolute and fills in values that depend on others.
 func (c *checker) resolve(dir string) {
@@ -16,7 +20,7 @@ func (c *checker) resolve(dir string) {
 		absolute(&cfg.Sources.History[i].Manifest)
 		absolute(&cfg.Sources.History[i].Folder)
 	}
-	if !c.has("chain.merge_block") && cfg.Chain.ChainID == MainnetChainID {
+	if !c.has("chain.merge_block") && cfg.Chain.ChainID == chain.MainnetChainID {
 		cfg.Chain.MergeBlock = MainnetMergeBlock
 	}
 }

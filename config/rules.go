@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/leani-go/leani/chain"
 )
 
 // The bounds of the rules below that no struct tag can carry.
@@ -80,7 +82,7 @@ func (c *checker) form() {
 	if c.has("network") {
 		c.conflict("network", c.config.Network, "belongs to the starter form", "remove it; chain names the network")
 	}
-	if c.config.Chain.ChainID == MainnetChainID && c.has("chain.genesis") {
+	if c.config.Chain.ChainID == chain.MainnetChainID && c.has("chain.genesis") {
 		c.conflict("chain.genesis", c.config.Chain.Genesis, "is for chains other than Mainnet, whose genesis is built in", "remove it")
 	}
 }
@@ -141,7 +143,7 @@ func (c *checker) sources() {
 		}
 		ids[s.ID] = at + ".id"
 		c.sourceKeys(at, s)
-		if s.Kind == SourceXatu && c.config.Chain.ChainID > MainnetChainID {
+		if s.Kind == SourceXatu && c.config.Chain.ChainID > chain.MainnetChainID {
 			c.conflict(at+".kind", string(s.Kind), "serves only chain id 1", "use an era_e or archive source")
 		}
 		if s.Kind == SourceEra && c.has(at+".endpoint") {
