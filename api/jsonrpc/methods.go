@@ -1,0 +1,31 @@
+package jsonrpc
+
+// Methods that the node serves.
+const (
+	ClientVersion = "web3_clientVersion"
+	NetVersion    = "net_version"
+	ChainID       = "eth_chainId"
+	BlockNumber   = "eth_blockNumber"
+	Syncing       = "eth_syncing"
+	Config        = "eth_config"
+	Capabilities  = "leani_getCapabilities"
+
+	GetBlockByNumber                    = "eth_getBlockByNumber"
+	GetBlockByHash                      = "eth_getBlockByHash"
+	GetBlockTransactionCountByNumber    = "eth_getBlockTransactionCountByNumber"
+	GetBlockTransactionCountByHash      = "eth_getBlockTransactionCountByHash"
+	GetTransactionByBlockNumberAndIndex = "eth_getTransactionByBlockNumberAndIndex"
+	GetTransactionByBlockHashAndIndex   = "eth_getTransactionByBlockHashAndIndex"
+	GetTransactionByHash                = "eth_getTransactionByHash"
+	GetTransactionReceipt               = "eth_getTransactionReceipt"
+	GetBlockReceipts                    = "eth_getBlockReceipts"
+	GetLogs                             = "eth_getLogs"
+)
+
+// Methods that the node knows and refuses with a code of their own or names in its
+// capabilities.
+const (
+	FeeHistory = "eth_feeHistory"
+	Call       = "eth_call"
+	GetBalance = "eth_getBalance"
+)

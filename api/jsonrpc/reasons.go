@@ -1,0 +1,55 @@
+package jsonrpc
+
+// Reasons of CodeUnavailable, in data.reason. They do not change once released.
+const (
+	// ReasonPendingBlock: the tag "pending" was asked for; the node has no mempool.
+	ReasonPendingBlock = "pending_block_unavailable"
+	// ReasonFinalizedBlock: "finalized" or "safe" before any verified finalized block.
+	ReasonFinalizedBlock = "finalized_block_unavailable"
+	// ReasonBlockNotRetained: the block is at or below the head, or named by an unknown hash,
+	// and the node does not hold it.
+	ReasonBlockNotRetained = "block_not_retained"
+	// ReasonBlockHashNotRetained: a log query by a block hash the node does not hold.
+	ReasonBlockHashNotRetained = "block_hash_not_retained"
+	// ReasonTransactionNotRetained: an unknown transaction hash while history is incomplete, so
+	// that the transaction may exist.
+	ReasonTransactionNotRetained = "transaction_not_retained"
+	// ReasonLogRange: blocks of the range of a log query are not retained; data.missing names
+	// the first run of them.
+	ReasonLogRange = "requested_range_outside_recent_window"
+	// ReasonLatestForLogs: a log query with an open end while no block is known.
+	ReasonLatestForLogs = "latest_block_unavailable_for_open_log_range"
+	// ReasonFeeHistory: eth_feeHistory, which is not served.
+	ReasonFeeHistory = "raw_execution_material_not_retained"
+	// ReasonConfigTimestamp: eth_config without a retained block to take the time from.
+	ReasonConfigTimestamp = "eth_config_head_timestamp_unavailable"
+	// ReasonConfigPredates: eth_config while the newest block is older than the schedule.
+	ReasonConfigPredates = "eth_config_head_predates_schedule"
+	// ReasonConfigChain: eth_config on a chain without a fork schedule.
+	ReasonConfigChain = "eth_config_chain_schedule_unavailable"
+	// ReasonBlobSchedule: a blob gas price that no scheduled fork covers.
+	ReasonBlobSchedule = "blob_gas_price_schedule_unavailable"
+	// ReasonBlobExcess: a blob transaction in a block whose header has no excess blob gas.
+	ReasonBlobExcess = "header_excess_blob_gas_missing"
+	// ReasonQuantityU128: a price above 128 bits.
+	ReasonQuantityU128 = "quantity_exceeds_u128"
+	// ReasonEVMState: the capability reason of methods that need state or execution.
+	ReasonEVMState = "evm_state_unavailable"
+	// ReasonPlanned: the capability reason of methods that a later version may serve.
+	ReasonPlanned = "method_planned"
+)
+
+// Reasons of CodeLimitExceeded, in data.reason beside data.limit.
+const (
+	// ReasonRequestSize: the HTTP body is larger than the limit in bytes.
+	ReasonRequestSize = "request_size_limit_exceeded"
+	// ReasonResponseSize: the response would be larger than the limit in bytes.
+	ReasonResponseSize = "response_size_limit_exceeded"
+	// ReasonLogResults: one block alone holds more matching logs than the limit.
+	ReasonLogResults = "log_result_limit_exceeded"
+	// ReasonTime: the request took longer than the limit in milliseconds.
+	ReasonTime = "time_limit_exceeded"
+	// ReasonBusy: the node has as many large requests, large responses or heavy queries in
+	// hand as the limit allows. Trying again later helps.
+	ReasonBusy = "concurrency_limit_exceeded"
+)

@@ -1,0 +1,107 @@
+package rpc
+
+import (
+	"strconv"
+
+	"github.com/leani-go/leani/api/jsonrpc"
+	"github.com/leani-go/leani/chain"
+)
+
+// Coverage of methods as leani_getCapabilities names it.
+const (
+	coverageMetadata = "node_metadata"
+	coverageRetained = "retained_recent_window"
+	coverageLive     = "post_commit_live_stream"
+)
+
+// metadataMethods and retainedMethods are listed in the order they are reported.
+func metadataMethods() []string {
+	return []string{
+		jsonrpc.ClientVersion, jsonrpc.NetVersion, jsonrpc.ChainID, jsonrpc.BlockNumber, jsonrpc.Syncing,
+		jsonrpc.Config, jsonrpc.Capabilities,
+	}
+}
+
+func retainedMethods() []string {
+	return []string{
+		jsonrpc.GetBlockByNumber, jsonrpc.GetBlockByHash, jsonrpc.GetBlockTransactionCountByNumber,
+		jsonrpc.GetBlockTransactionCountByHash, jsonrpc.GetTransactionByBlockNumberAndIndex,
+		jsonrpc.GetTransactionByBlockHashAndIndex, jsonrpc.GetTransactionByHash, jsonrpc.GetTransactionReceipt,
+		jsonrpc.GetBlockReceipts,
+	}
+}
+
+// unsupportedMethod is a method that clients know and the node refuses.
+type unsupportedMethod struct{ name, reason string }
+
+func unsupportedMethods() []unsupportedMethod {
+	methods := []unsupportedMethod{{jsonrpc.FeeHistory, jsonrpc.ReasonFeeHistory}}
+	for _, name := range []string{
+		jsonrpc.Call, jsonrpc.GetBalance, "eth_getCode", "eth_getStorageAt", "eth_getTransactionCount", "eth_getProof",
+		"eth_estimateGas", "eth_createAccessList", "eth_simulateV1",
+	} {
+		methods = append(methods, unsupportedMethod{name, jsonrpc.ReasonEVMState})
+	}
+	for _, name := range []string{
+		"eth_gasPrice", "eth_maxPriorityFeePerGas", "eth_sendRawTransaction", "eth_newFilter", "eth_newBlockFilter",
+		"eth_getFilterChanges", "eth_getFilterLogs", "eth_uninstallFilter",
+	} {
+		methods = append(methods, unsupportedMethod{name, jsonrpc.ReasonPlanned})
+	}
+	return methods
+}
+
+// capabilities answers leani_getCapabilities: what each method covers, what is refused and
+// why, and which blocks are retained.
+func capabilities(c *call) error {
+	if _, err := readPositions(c.params, 0); err != nil {
+		return err
+	}
+	if err := c.openView(); err != nil {
+		return err
+	}
+	buf := append(c.out.buf, `{"profile":"`+jsonrpc.Profile+`","chainId":`...)
+	buf = strconv.AppendUint(buf, c.network.ChainID(), 10)
+	buf = append(buf, `,"clientVersion":`...)
+	buf = jsonrpc.AppendString(buf, c.clientVersion)
+	buf = append(buf, `,"http":true,"webSocket":false,"liveReady":false,"progressProcessor":null,"historicalMode":"disabled",`...)
+	buf = append(buf, `"onDemandHistory":{"configured":false,"exactBlocks":false,"exactReceipts":false,`...)
+	buf = append(buf, `"blockHashLocators":false,"transactionHashLocators":false,"exactLogs":false},`...)
+	buf = append(buf, `"retainedHistory":{"complete":`...)
+	buf = strconv.AppendBool(buf, c.completeHistory())
+	buf = append(buf, `,"ranges":`...)
+	buf = appendRanges(buf, c.view.Coverage())
+	buf = append(buf, `},"methods":{`...)
+	for _, name := range metadataMethods() {
+		buf = append(buf, `"`+name+`":{"supported":true,"coverage":"`+coverageMetadata+`"},`...)
+	}
+	for _, name := range retainedMethods() {
+		buf = append(buf, `"`+name+`":{"supported":true,"coverage":"`+coverageRetained+`"},`...)
+	}
+	buf = append(buf, `"`+jsonrpc.GetLogs+`":{"supported":true,"coverage":"`+coverageRetained+`","maximumRange":null,"maximumResults":`...)
+	buf = strconv.AppendInt(buf, int64(c.limits.MaxLogResults), 10)
+	buf = append(buf, '}')
+	for _, name := range []string{"eth_subscribe(newHeads)", "eth_subscribe(logs)"} {
+		buf = append(buf, `,"`+name+`":{"supported":false,"coverage":"`+coverageLive+`","reorgAware":true}`...)
+	}
+	for _, m := range unsupportedMethods() {
+		buf = append(buf, `,"`+m.name+`":{"supported":false,"reason":"`+m.reason+`"}`...)
+	}
+	c.out.buf = append(buf, "}}"...)
+	return nil
+}
+
+// appendRanges appends ranges as objects with inclusive bounds.
+func appendRanges(dst []byte, ranges []chain.Range) []byte {
+	dst = append(dst, '[')
+	for i, r := range ranges {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, `{"fromBlock":`...)
+		dst = strconv.AppendUint(dst, r.From, 10)
+		dst = append(dst, `,"toBlock":`...)
+		dst = append(strconv.AppendUint(dst, r.To-1, 10), '}')
+	}
+	return append(dst, ']')
+}

@@ -1,0 +1,20 @@
+package rpc
+
+import "github.com/leani-go/leani/chain"
+
+// encoder writes the JSON of chain data. The methods append to dst and return it extended; on
+// an error what they return is garbage beyond the old length. It is safe for concurrent use.
+type encoder interface {
+	// AppendBlock appends a block with its transactions, or with their hashes only.
+	AppendBlock(dst []byte, b *chain.Block, fullTransactions bool) ([]byte, error)
+	// AppendTransaction appends the transaction at an index, which has to exist.
+	AppendTransaction(dst []byte, b *chain.Block, index int) ([]byte, error)
+	// AppendReceipt appends the receipt at an index, which has to exist.
+	AppendReceipt(dst []byte, b *chain.Block, index int) ([]byte, error)
+	// AppendReceipts appends the array of all receipts.
+	AppendReceipts(dst []byte, b *chain.Block) ([]byte, error)
+	// AppendLog appends a log as eth_getLogs gives it.
+	AppendLog(dst []byte, l *chain.FoundLog) []byte
+	// AppendConfig appends the answer of eth_config for a head block with this timestamp.
+	AppendConfig(dst []byte, timestamp uint64) ([]byte, error)
+}

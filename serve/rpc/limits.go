@@ -1,0 +1,150 @@
+package rpc
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Every limit of the JSON-RPC surface stands in this file: what an operator may set in Limits,
+// with its default, and below it what is fixed.
+
+// Limits bounds what one client and all clients together may ask of the node. The zero value
+// of a field selects its default. Sizes are bytes of encoded JSON.
+type Limits struct {
+	// MaxBatchRequests is the most calls of one batch; a longer batch is refused whole with
+	// -32600. Default 100.
+	MaxBatchRequests int
+	// MaxResponseBytes is the most bytes of one response or batch response; the call that
+	// would pass it and all later ones get -32005. Default 16 MiB.
+	MaxResponseBytes int
+	// MaxLogResults is the most logs of one eth_getLogs answer; more get -32005 with a range
+	// that works. Default 10,000, the figure that client libraries split their queries by.
+	MaxLogResults int
+	// MaxLogAddresses is the most addresses of a log filter; more get -32602. Default 1,000.
+	MaxLogAddresses int
+	// MaxLogTopicAlternatives is the most alternatives at one topic position; more get -32602.
+	// Default 1,000.
+	MaxLogTopicAlternatives int
+
+	// RequestTime bounds the work on one HTTP request, waiting included; what is not answered
+	// by then gets -32005. fasthttp does not tell when a client has gone, so this is also how
+	// long work for nobody can go on. Default 30 s, a common time-out of client libraries.
+	RequestTime time.Duration
+	// MaxConnections is the most open connections; further ones get HTTP 503. An idle one
+	// costs a goroutine and two buffers, about 24 KiB. Default 1,024.
+	MaxConnections int
+	// InFlightResponseBytes bounds the memory of large responses that are built or being
+	// sent, all clients together. Requests wait for room and fail with -32005 when none comes
+	// in time. At least MaxResponseBytes. Default 128 MiB, a quarter of the smallest memory
+	// budget that a node is run with.
+	InFlightResponseBytes int
+	// InFlightRequestBytes bounds the memory of large request bodies in the same way. At
+	// least 1 MiB. Default 32 MiB.
+	InFlightRequestBytes int
+	// LaneQueue is the most heavy queries that wait for a worker; further ones get -32005.
+	// Default 1,024: they are already bounded by the connections.
+	LaneQueue int
+}
+
+const (
+	// maxRequestBytes is the largest HTTP body; larger ones get HTTP 413.
+	maxRequestBytes = 1 << 20
+	// maxDrainBytes is how much of a body that is too large is read and thrown away so that
+	// the client, which writes before it reads, gets to see the 413 instead of a reset. What
+	// goes beyond it is cut off.
+	maxDrainBytes = 8 << 20
+	// maxHeaderBytes is the largest request line and headers; larger ones get HTTP 431. Ours
+	// are a few hundred bytes, browsers and proxies send a few thousand.
+	maxHeaderBytes = 8 << 10
+	// maxNesting is how deep arrays and objects of a request may nest. A log query in a batch
+	// needs six levels, the state overrides of methods we refuse about ten. It fits a 64-bit
+	// stack of one bit a level.
+	maxNesting = 64
+	// maxTopics is the most positions of a topic filter: no log has more topics.
+	maxTopics = 4
+
+	// readTimeout is how long a client may take for one request, header and body. Slower ones
+	// hold a connection and up to 1 MiB.
+	readTimeout = 30 * time.Second
+	// idleTimeout is how long a connection may stay open between requests. It is longer than
+	// the usual pool settings of clients and proxies, so that they close first and never race
+	// with us.
+	idleTimeout = 120 * time.Second
+	// writeTimeout is how long a client may take to read a response up to largeResponse.
+	writeTimeout = 30 * time.Second
+	// stallTimeout is how long a client may take to read each writeChunk of a larger response.
+	// A reader slower than 26 KiB/s is cut off; it would hold the memory of its response from
+	// others.
+	stallTimeout = 10 * time.Second
+	// writeChunk is the unit in which larger responses are handed to the connection. Bigger
+	// ones save no measurable time.
+	writeChunk = 256 << 10
+	// largeResponse divides responses that are sent in one piece from those sent in chunks.
+	largeResponse = 1 << 20
+
+	// unmeteredBytes of every request body and every response do not count against the
+	// in-flight limits, so that small traffic never waits for large. The connection limit
+	// bounds them.
+	unmeteredBytes = 64 << 10
+
+	// laneCost is the number of candidate rows from which a log query counts as heavy and runs
+	// in the low-priority lane. Below it a query takes at most a few milliseconds, which is
+	// what a rare query may have to wait for.
+	laneCost = 4096
+	// laneNice is how far the priority of the lane's threads is lowered. At 10 the kernel
+	// gives a normal thread about nine times the share of a lane thread.
+	laneNice = 10
+
+	// deadlineStride is after how many logs a running query looks at the clock itself, in case
+	// a store looks rarely.
+	deadlineStride = 256
+)
+
+// withDefaults fills the fields that are zero.
+func (l Limits) withDefaults() Limits {
+	setDefault(&l.MaxBatchRequests, 100)
+	setDefault(&l.MaxResponseBytes, 16<<20)
+	setDefault(&l.MaxLogResults, 10_000)
+	setDefault(&l.MaxLogAddresses, 1_000)
+	setDefault(&l.MaxLogTopicAlternatives, 1_000)
+	setDefault(&l.RequestTime, 30*time.Second)
+	setDefault(&l.MaxConnections, 1_024)
+	setDefault(&l.InFlightResponseBytes, max(128<<20, l.MaxResponseBytes))
+	setDefault(&l.InFlightRequestBytes, 32<<20)
+	setDefault(&l.LaneQueue, 1_024)
+	return l
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// validate reports everything that is wrong with limits whose defaults are filled in.
+func (l Limits) validate() error {
+	var problems []error
+	for _, field := range []struct {
+		name  string
+		value int64
+		least int64
+	}{
+		{"MaxBatchRequests", int64(l.MaxBatchRequests), 1},
+		{"MaxResponseBytes", int64(l.MaxResponseBytes), 1},
+		{"MaxLogResults", int64(l.MaxLogResults), 1},
+		{"MaxLogAddresses", int64(l.MaxLogAddresses), 1},
+		{"MaxLogTopicAlternatives", int64(l.MaxLogTopicAlternatives), 1},
+		{"RequestTime", int64(l.RequestTime), 1},
+		{"MaxConnections", int64(l.MaxConnections), 1},
+		{"InFlightResponseBytes", int64(l.InFlightResponseBytes), int64(l.MaxResponseBytes)},
+		{"InFlightRequestBytes", int64(l.InFlightRequestBytes), maxRequestBytes},
+		{"LaneQueue", int64(l.LaneQueue), 1},
+	} {
+		if field.value < field.least {
+			problems = append(problems, fmt.Errorf("limit %s: got %d, want at least %d", field.name, field.value, field.least))
+		}
+	}
+	return errors.Join(problems...)
+}

@@ -1,0 +1,82 @@
+package rpc
+
+import (
+	"strconv"
+
+	"github.com/leani-go/leani/api/jsonrpc"
+	"github.com/leani-go/leani/internal/hexenc"
+)
+
+// This file holds the methods about the node itself. None of them takes parameters.
+
+func clientVersion(c *call) error {
+	if _, err := readPositions(c.params, 0); err != nil {
+		return err
+	}
+	return c.text(c.clientVersion)
+}
+
+func netVersion(c *call) error {
+	if _, err := readPositions(c.params, 0); err != nil {
+		return err
+	}
+	return c.text(strconv.FormatUint(c.network.ChainID(), 10))
+}
+
+func chainID(c *call) error {
+	if _, err := readPositions(c.params, 0); err != nil {
+		return err
+	}
+	return c.quantity(c.network.ChainID())
+}
+
+// blockNumber reports the highest retained block, 0 when there is none.
+func blockNumber(c *call) error {
+	if _, err := readPositions(c.params, 0); err != nil {
+		return err
+	}
+	if err := c.openView(); err != nil {
+		return err
+	}
+	head, _ := c.view.Head()
+	return c.quantity(head.Number)
+}
+
+// syncing reports the head and that it is not live: without a live source the node cannot know
+// how far it lags, so it never says false.
+func syncing(c *call) error {
+	if _, err := readPositions(c.params, 0); err != nil {
+		return err
+	}
+	if err := c.openView(); err != nil {
+		return err
+	}
+	head, _ := c.view.Head()
+	buf := append(c.out.buf, `{"startingBlock":"0x0","currentBlock":"`...)
+	buf = hexenc.AppendQuantity(buf, head.Number)
+	buf = append(buf, `","highestBlock":"`...)
+	buf = hexenc.AppendQuantity(buf, head.Number)
+	c.out.buf = append(buf, `","leani":{"liveReady":false,"reason":"live_head_not_anchored"}}`...)
+	return nil
+}
+
+// forkConfig answers eth_config (EIP-7910). The newest retained block decides which fork is
+// current; the clock and block numbers play no part.
+func forkConfig(c *call) error {
+	if _, err := readPositions(c.params, 0); err != nil {
+		return err
+	}
+	if err := c.openView(); err != nil {
+		return err
+	}
+	head, ok := c.view.Head()
+	if !ok {
+		return jsonrpc.Unavailable(jsonrpc.ReasonConfigTimestamp)
+	}
+	buf, err := c.encode.AppendConfig(c.out.buf, head.Timestamp)
+	if err != nil {
+		return err
+	}
+	c.out.buf = buf
+	return nil
+}

@@ -1,0 +1,59 @@
+package rpc
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+
+	"github.com/leani-go/leani/chain"
+)
+
+// Options configure a Server. Store is required; everything else may be zero.
+type Options struct {
+	// Store is what answers are read from. The server does not close it.
+	Store Store
+	// Network gives chain id, fork schedule and blob prices. Default Ethereum Mainnet.
+	Network *chain.Network
+	// Limits bound what clients may ask for.
+	Limits Limits
+	// AllowedOrigins are web origins that may call besides loopback ones, as browsers write
+	// them: "https://app.example.org", lower case, with port unless it is the scheme's own.
+	AllowedOrigins []string
+	// ClientVersion is the answer of web3_clientVersion. Default "leani/<os>-<arch>/<go
+	// version>".
+	ClientVersion string
+	// LaneWorkers is the number of threads for heavy queries. Default one less than
+	// GOMAXPROCS, so that a processor stays free for light ones, but at least one.
+	LaneWorkers int
+	// Logger gets failures of the node, and at debug level those of connections. Default
+	// slog.Default.
+	Logger *slog.Logger
+
+	// encode replaces the encoder in tests.
+	encode encoder
+}
+
+// withDefaults fills what is zero.
+func (o Options) withDefaults() Options {
+	o.Limits = o.Limits.withDefaults()
+	if o.Network == nil {
+		o.Network = chain.Mainnet()
+	}
+	setDefault(&o.ClientVersion, fmt.Sprintf("leani/%s-%s/%s", runtime.GOOS, runtime.GOARCH, runtime.Version()))
+	setDefault(&o.LaneWorkers, defaultLaneWorkers())
+	setDefault(&o.Logger, slog.Default())
+	return o
+}
+
+// validate reports everything that is wrong with options whose defaults are filled in.
+func (o Options) validate() error {
+	var problems []error
+	if o.Store == nil {
+		problems = append(problems, errors.New("option Store is missing"))
+	}
+	if o.LaneWorkers < 1 {
+		problems = append(problems, fmt.Errorf("option LaneWorkers: got %d, want at least 1", o.LaneWorkers))
+	}
+	return errors.Join(append(problems, o.Limits.validate())...)
+}

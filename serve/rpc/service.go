@@ -1,0 +1,44 @@
+package rpc
+
+import (
+	"log/slog"
+	"sync/atomic"
+
+	"github.com/leani-go/leani/chain"
+)
+
+// service is what all calls share: it answers requests and knows no transport. It is safe for
+// concurrent use.
+type service struct {
+	store         Store
+	network       *chain.Network
+	encode        encoder
+	limits        Limits
+	clientVersion string
+	log           *slog.Logger
+
+	methods map[string]method
+	lane    *lane
+	memory  *memory
+
+	// failures counts answers with -32603 that were the node's fault.
+	failures atomic.Uint64
+}
+
+// newService takes options that are complete and valid.
+func newService(o Options) *service {
+	return &service{
+		store:         o.Store,
+		network:       o.Network,
+		encode:        o.encode,
+		limits:        o.Limits,
+		clientVersion: o.ClientVersion,
+		log:           o.Logger,
+		methods:       methodTable(),
+		lane:          newLane(o.LaneWorkers, o.Limits.LaneQueue),
+		memory:        newMemory(&o.Limits),
+	}
+}
+
+// close ends the workers. No call may run any more.
+func (s *service) close() { s.lane.close() }

@@ -1,0 +1,261 @@
+package rpc
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"runtime/debug"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/leani-go/leani/api/jsonrpc"
+)
+
+// This file is everything that knows HTTP. It takes a body out of a request and brings an
+// answer back; what is in them is the business of the exchange.
+
+const (
+	jsonType = "application/json"
+	textType = "text/plain; charset=utf-8"
+)
+
+// exchangeKey is the name under which a request carries its exchange. fasthttp closes what a
+// request carries once the response has been written, or cannot be: that returns the exchange
+// with the buffer the response was sent from.
+const exchangeKey = "exchange"
+
+// pooledExchange makes the end of a request the end of its exchange.
+type pooledExchange struct {
+	exchange
+	server *Server
+	// metered is how much of the request budget the body holds.
+	metered int64
+	sender  chunkSender
+}
+
+// Close implements io.Closer for fasthttp; it does not fail.
+func (x *pooledExchange) Close() error {
+	x.server.requestMemory.release(x.metered)
+	x.metered = 0
+	x.sender = chunkSender{}
+	x.release()
+	x.server.exchanges.Put(x)
+	return nil
+}
+
+// handle serves one HTTP request.
+func (s *Server) handle(ctx *fasthttp.RequestCtx) {
+	s.gate.RLock()
+	defer s.gate.RUnlock()
+	defer func() {
+		if v := recover(); v != nil {
+			s.service.logFailure(&panicError{value: v, stack: debug.Stack()}, "")
+			refuseText(ctx, fasthttp.StatusInternalServerError, "internal error")
+			ctx.SetConnectionClose()
+		}
+	}()
+	if s.closed {
+		refuseText(ctx, fasthttp.StatusServiceUnavailable, "the node is shutting down")
+		ctx.SetConnectionClose()
+		return
+	}
+
+	header := &ctx.Request.Header
+	if origin := header.Peek(fasthttp.HeaderOrigin); origin != nil && !s.origins.allows(origin) {
+		refuseText(ctx, fasthttp.StatusForbidden, "this origin may not call")
+		return
+	}
+	switch {
+	case header.IsGet() || header.IsHead():
+		ctx.SetContentType(jsonType)
+		ctx.SetBodyString(jsonrpc.Service)
+		return
+	case !header.IsPost():
+		ctx.Response.Header.Set(fasthttp.HeaderAllow, "GET, HEAD, POST")
+		refuseText(ctx, fasthttp.StatusMethodNotAllowed, "calls are POST requests")
+		return
+	case !isJSON(header.ContentType()):
+		refuseText(ctx, fasthttp.StatusUnsupportedMediaType, "the content type of calls is application/json")
+		return
+	case !isIdentity(header.ContentEncoding()):
+		refuseText(ctx, fasthttp.StatusUnsupportedMediaType, "bodies must not be compressed")
+		return
+	}
+
+	x := s.acquire()
+	ctx.SetUserValue(exchangeKey, x)
+	if !s.readBody(ctx, x) {
+		return
+	}
+	x.run()
+	s.respond(ctx, x)
+}
+
+// respond hands the response of the exchange to fasthttp without copying it.
+func (s *Server) respond(ctx *fasthttp.RequestCtx, x *pooledExchange) {
+	body := x.out.buf
+	switch {
+	case len(body) == 0:
+		ctx.SetStatusCode(fasthttp.StatusNoContent)
+		return
+	case len(body) <= largeResponse:
+		// Header and body leave in one system call.
+		ctx.Response.SetBodyRaw(body)
+	default:
+		x.sender = chunkSender{rest: body, conn: ctx.Conn()}
+		ctx.Response.SetBodyStream(&x.sender, len(body))
+	}
+	ctx.SetContentType(jsonType)
+}
+
+// readBody reads the body of a call into the exchange, at most maxRequestBytes of it whatever
+// the headers say. It returns false when it answered the request instead.
+func (s *Server) readBody(ctx *fasthttp.RequestCtx, x *pooledExchange) bool {
+	length := ctx.Request.Header.ContentLength()
+	stream := ctx.RequestBodyStream()
+	if stream == nil || length == 0 {
+		return true
+	}
+	if length > maxRequestBytes {
+		refuseTooLarge(ctx, stream, length)
+		return false
+	}
+	expected := length
+	if length < 0 { // chunked
+		expected = maxRequestBytes
+	}
+	if expected > unmeteredBytes {
+		wait, cancel := context.WithTimeout(s.base, readTimeout)
+		defer cancel()
+		if err := s.requestMemory.acquire(wait, maxRequestBytes); err != nil {
+			refuseJSON(ctx, fasthttp.StatusServiceUnavailable, jsonrpc.LimitExceeded(
+				"too many large requests at once", jsonrpc.ReasonBusy, uint64(s.service.limits.InFlightRequestBytes)))
+			ctx.SetConnectionClose()
+			return false
+		}
+		x.metered = maxRequestBytes
+	}
+	for {
+		if len(x.body) == cap(x.body) {
+			bigger := make([]byte, len(x.body), nextBodySize(cap(x.body), length))
+			copy(bigger, x.body)
+			x.body = bigger
+		}
+		n, err := stream.Read(x.body[len(x.body):cap(x.body)])
+		x.body = x.body[:len(x.body)+n]
+		switch {
+		case len(x.body) > maxRequestBytes:
+			refuseTooLarge(ctx, stream, -1)
+			return false
+		case err == io.EOF:
+			return true
+		case err != nil:
+			refuseBroken(ctx, err)
+			return false
+		}
+	}
+}
+
+// nextBodySize is the next capacity of a body buffer: what the header announced, else doubled
+// from 4 KiB, up to one byte more than is allowed.
+func nextBodySize(size, announced int) int {
+	if announced > size {
+		// One byte more, so that the end is found without growing again.
+		return announced + 1
+	}
+	return min(max(4<<10, 2*size), maxRequestBytes+1)
+}
+
+// refuseTooLarge answers 413. Of the rest of the body as much is read as makes sense, so that
+// a client that writes all before it reads gets the answer.
+func refuseTooLarge(ctx *fasthttp.RequestCtx, stream io.Reader, length int) {
+	if length <= maxDrainBytes {
+		_, err := io.CopyN(io.Discard, stream, maxDrainBytes)
+		if err != io.EOF {
+			ctx.SetConnectionClose()
+		}
+	} else {
+		ctx.SetConnectionClose()
+	}
+	refuseJSON(ctx, fasthttp.StatusRequestEntityTooLarge, jsonrpc.LimitExceeded(
+		"request body is larger than 1048576 bytes", jsonrpc.ReasonRequestSize, maxRequestBytes))
+}
+
+// refuseBroken answers a body that could not be read to its end.
+func refuseBroken(ctx *fasthttp.RequestCtx, err error) {
+	status, text := requestFault(err)
+	refuseText(ctx, status, text)
+	ctx.SetConnectionClose()
+}
+
+// requestFault is the answer to a request that could not be read.
+func requestFault(err error) (status int, text string) {
+	var timeout interface{ Timeout() bool }
+	var small *fasthttp.ErrSmallBuffer
+	switch {
+	case errors.As(err, &small):
+		return fasthttp.StatusRequestHeaderFieldsTooLarge, "headers are too large"
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return fasthttp.StatusRequestTimeout, "the request took too long to arrive"
+	}
+	return fasthttp.StatusBadRequest, "malformed request"
+}
+
+func refuseText(ctx *fasthttp.RequestCtx, status int, text string) {
+	ctx.SetStatusCode(status)
+	ctx.SetContentType(textType)
+	ctx.SetBodyString(text + "\n")
+}
+
+func refuseJSON(ctx *fasthttp.RequestCtx, status int, e *jsonrpc.Error) {
+	ctx.SetStatusCode(status)
+	ctx.SetContentType(jsonType)
+	ctx.SetBody(appendError(nil, nullID, e))
+}
+
+// isJSON tells whether a content type is application/json, with any parameters.
+func isJSON(contentType []byte) bool {
+	media, _, _ := bytes.Cut(contentType, []byte{';'})
+	return bytes.EqualFold(bytes.TrimSpace(media), []byte(jsonType))
+}
+
+// isIdentity tells whether a content encoding leaves the body as it is.
+func isIdentity(encoding []byte) bool {
+	return len(encoding) == 0 || bytes.EqualFold(encoding, []byte("identity"))
+}
+
+// chunkSender sends a large body and gives the client a new deadline for each chunk, so that a
+// slow reader is served and one that stopped reading is cut off soon.
+type chunkSender struct {
+	rest []byte
+	conn net.Conn
+}
+
+// WriteTo implements io.WriterTo.
+func (s *chunkSender) WriteTo(w io.Writer) (sent int64, err error) {
+	for len(s.rest) > 0 {
+		if err := s.conn.SetWriteDeadline(time.Now().Add(stallTimeout)); err != nil {
+			return sent, err
+		}
+		n, err := w.Write(s.rest[:min(writeChunk, len(s.rest))])
+		sent += int64(n)
+		s.rest = s.rest[n:]
+		if err != nil {
+			return sent, err
+		}
+	}
+	return sent, nil
+}
+
+// Read implements io.Reader for fasthttp, which prefers WriteTo.
+func (s *chunkSender) Read(p []byte) (int, error) {
+	if len(s.rest) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p, s.rest)
+	s.rest = s.rest[n:]
+	return n, nil
+}
