@@ -44,12 +44,13 @@ type Header struct {
 
 // The values of Header.Fields after the forks that added fields.
 const (
-	FieldsFrontier = 15
-	FieldsLondon   = 16
-	FieldsShanghai = 17
-	FieldsCancun   = 20
-	FieldsPrague   = 21
-	FieldsMaximum  = 23
+	FieldsFrontier  = 15
+	FieldsLondon    = 16
+	FieldsShanghai  = 17
+	FieldsCancun    = 20
+	FieldsPrague    = 21
+	FieldsAmsterdam = 23
+	FieldsMaximum   = FieldsAmsterdam
 )
 
 // Parse reads a header that is exactly encoded. It refuses anything but canonical RLP, a
