@@ -10,7 +10,11 @@ import (
 func (c *checker) resolve(dir string) {
 	cfg := c.config
 	absolute := func(p *string) {
-		if *p != "" && !filepath.IsAbs(*p) {
+		switch {
+		case *p == "":
+		case filepath.IsAbs(*p):
+			*p = filepath.Clean(*p)
+		default:
 			*p = filepath.Join(dir, *p)
 		}
 	}

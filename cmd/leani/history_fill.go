@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/leani-go/leani/chain"
+	"github.com/leani-go/leani/config"
+	"github.com/leani-go/leani/internal/progress"
+)
+
+func newHistoryFill(a *app) *cobra.Command {
+	var (
+		span   blockSpan
+		asJSON bool
+	)
+	cmd := &cobra.Command{
+		Use:   "fill",
+		Short: "Read, verify and store a range of blocks",
+		Long: `Read a range of blocks from the history sources, verify it against the roots in its headers, and
+store it.
+
+Both ends of the range belong to it. Blocks that are stored already are skipped, so that a run that
+was interrupted goes on where it stopped. One SIGINT or SIGTERM stops cleanly after what is being
+written; a second one at once. No other process may use the data directory meanwhile.`,
+		Example: "  leani history fill --from-block 0 --to-block 8191",
+		Args:    cobra.NoArgs,
+		RunE: action(func(cmd *cobra.Command, _ []string) error {
+			if err := span.validate(); err != nil {
+				return &usageError{err}
+			}
+			return historyFill(cmd.Context(), a, span, asJSON)
+		}),
+	}
+	span.flags(cmd)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print progress and result as JSON lines")
+	return cmd
+}
+
+// flags adds --from-block and --to-block, both required, with --from and --to as other names.
+func (s *blockSpan) flags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.Uint64Var(&s.From, "from-block", 0, "first `block` (also --from)")
+	flags.Uint64Var(&s.To, "to-block", 0, "last `block` (also --to)")
+	flags.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		switch name {
+		case "from", "to":
+			name += "-block"
+		}
+		return pflag.NormalizedName(name)
+	})
+	for _, name := range []string{"from-block", "to-block"} {
+		if err := cmd.MarkFlagRequired(name); err != nil {
+			panic("BUG: " + err.Error()) // the flag was added above
+		}
+	}
+}
+
+// validate refuses a span without blocks, and one whose half-open form does not fit.
+func (s *blockSpan) validate() error {
+	switch {
+	case s.From > s.To:
+		return fmt.Errorf("--from-block %d is above --to-block %d", s.From, s.To)
+	case s.To == math.MaxUint64:
+		return fmt.Errorf("--to-block %d is out of range", s.To)
+	}
+	return nil
+}
+
+func (s blockSpan) half() chain.Range { return chain.Range{From: s.From, To: s.To + 1} }
+
+func historyFill(ctx context.Context, a *app, span blockSpan, asJSON bool) error {
+	return withNode(ctx, a, false, func(_ *config.Config, n node) error {
+		blocks := span.half()
+		reporter := a.reporter("history fill", blocks.Len(), asJSON)
+		err := n.fill(ctx, blocks, reporter.Report)
+		summary := reporter.Finish()
+		switch {
+		case errors.Is(err, context.Canceled) && ctx.Err() != nil:
+			return fmt.Errorf("interrupted after %s; run the command again to go on", summary)
+		case err != nil:
+			return err
+		case asJSON:
+			return nil
+		}
+		_, err = fmt.Fprintf(a.stdout, "Blocks %d to %d are stored: %s.\n", span.From, span.To, summary)
+		return err
+	})
+}
+
+// reporter shows progress: JSON lines on standard output, or for people on standard error.
+func (a *app) reporter(label string, blocks uint64, asJSON bool) *progress.Reporter {
+	o := progress.Options{Out: a.stderr, Style: progress.Lines, Label: label, Total: blocks, Now: a.now}
+	switch {
+	case asJSON:
+		o.Out, o.Style = a.stdout, progress.JSON
+	case isTerminal(a.stderr):
+		o.Style = progress.Bar
+	}
+	return progress.New(o)
+}

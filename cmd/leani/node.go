@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+
+	"github.com/leani-go/leani/chain"
+	"github.com/leani-go/leani/config"
+	"github.com/leani-go/leani/internal/progress"
+)
+
+// backend is what the commands need of the packages below. Its methods may be called once each.
+type backend interface {
+	// open opens the data directory of the settings. The caller closes the node.
+	open(ctx context.Context, o nodeOptions) (node, error)
+	// dumpSegment describes a segment file, page by page.
+	dumpSegment(ctx context.Context, path string, out io.Writer) error
+	// checkSegment reads every page of a segment file and proves what it can without others.
+	checkSegment(ctx context.Context, path string) (segmentReport, error)
+}
+
+// nodeOptions say how to open a node.
+type nodeOptions struct {
+	settings *config.Config
+	log      *slog.Logger
+	// readOnly changes nothing in the data directory.
+	readOnly bool
+}
+
+// node is an open data directory and what commands do with it. All methods stop soon after
+// their context is cancelled and return its error.
+type node interface {
+	// fill makes every block of the range part of the store, in order, skipping what is
+	// there. What was committed when it stops stays; the next call goes on from there. observe
+	// takes the count of this call.
+	fill(ctx context.Context, blocks chain.Range, observe func(progress.Count)) error
+	// status summarises what the store holds.
+	status(ctx context.Context) (statusReport, error)
+	// serve answers queries until the context is cancelled, and then returns nil. ready is
+	// told the URL of each listener once it accepts connections.
+	serve(ctx context.Context, ready func(url string)) error
+	// inspect counts rows and files by what they are.
+	inspect(ctx context.Context, out io.Writer) error
+	// verify proves the store against itself: catalog, files, checksums and the roots in the
+	// headers. Problems are part of the report; the error says that verifying failed.
+	verify(ctx context.Context, observe func(progress.Count)) (verifyReport, error)
+	// keys prints the rows of the database in key order, one a line.
+	keys(ctx context.Context, out io.Writer) error
+	// close releases the data directory.
+	close() error
+}
+
+// withNode loads the settings, opens the node, and closes it after f.
+func withNode(ctx context.Context, a *app, readOnly bool, f func(*config.Config, node) error) error {
+	cfg, err := a.settings()
+	if err != nil {
+		return err
+	}
+	n, err := a.backend.open(ctx, nodeOptions{settings: cfg, log: a.logger(), readOnly: readOnly})
+	if err != nil {
+		return err
+	}
+	return errors.Join(f(cfg, n), n.close())
+}
+
+// blockSpan is a run of blocks as users see it: both ends belong to it.
+type blockSpan struct {
+	From uint64 `json:"fromBlock"`
+	To   uint64 `json:"toBlock"`
+}
+
+// statusReport is what history status prints.
+type statusReport struct {
+	ChainID      uint64      `json:"chainId"`
+	Head         *blockName  `json:"head"` // null while nothing is retained
+	Coverage     []blockSpan `json:"coverage"`
+	Blocks       uint64      `json:"blocks"`
+	Transactions uint64      `json:"transactions"`
+	Logs         uint64      `json:"logs"`
+	Files        uint64      `json:"files"`
+	FileBytes    uint64      `json:"fileBytes"`
+}
+
+// blockName names a block.
+type blockName struct {
+	Number uint64 `json:"number"`
+	Hash   string `json:"hash"`
+}
+
+// verifyReport is what db verify prints.
+type verifyReport struct {
+	Blocks   uint64   `json:"blocks"`
+	Files    uint64   `json:"files"`
+	Bytes    uint64   `json:"bytes"`
+	Problems []string `json:"problems"`
+}
+
+// segmentReport is what segment check prints.
+type segmentReport struct {
+	Kind     string    `json:"kind"`
+	Blocks   blockSpan `json:"blocks"`
+	Bytes    uint64    `json:"bytes"`
+	Pages    uint64    `json:"pages"`
+	Problems []string  `json:"problems"`
+}
+
+// errNotWired is what every method of the unwired backend returns.
+var errNotWired = errors.New("not available in this build: the command line is not connected to a store")
+
+// unwired is the backend of a build without a store. It refuses everything.
+type unwired struct{}
+
+func newBackend() backend { return unwired{} }
+
+func (unwired) open(context.Context, nodeOptions) (node, error) { return nil, errNotWired }
+
+func (unwired) dumpSegment(context.Context, string, io.Writer) error { return errNotWired }
+
+func (unwired) checkSegment(context.Context, string) (segmentReport, error) {
+	return segmentReport{}, errNotWired
+}

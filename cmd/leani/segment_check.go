@@ -1,0 +1,45 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+)
+
+func newSegmentCheck(a *app) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "check FILE",
+		Short: "Check every page of a segment file",
+		Args:  cobra.ExactArgs(1),
+		RunE: action(func(cmd *cobra.Command, args []string) error {
+			return segmentCheck(cmd.Context(), a, args[0], asJSON)
+		}),
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
+	return cmd
+}
+
+func segmentCheck(ctx context.Context, a *app, path string, asJSON bool) error {
+	r, err := a.backend.checkSegment(ctx, path)
+	if err != nil {
+		return err
+	}
+	if r.Problems == nil {
+		r.Problems = []string{}
+	}
+	if asJSON {
+		if err := printJSON(a.stdout, r); err != nil {
+			return err
+		}
+	} else {
+		for _, p := range r.Problems {
+			fmt.Fprintln(a.stdout, p)
+		}
+		fmt.Fprintf(a.stdout, "%s: %s, blocks %d to %d, %s pages, %s: %d problems\n", path, r.Kind, r.Blocks.From, r.Blocks.To,
+			humanize.Comma(int64(r.Pages)), humanize.IBytes(r.Bytes), len(r.Problems))
+	}
+	return problems(len(r.Problems))
+}
