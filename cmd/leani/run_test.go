@@ -98,8 +98,7 @@ func (f *fakeNode) checkSegment(context.Context, string) (segmentReport, error) 
 	return f.segment, nil
 }
 
-// CLI-023: one signal ends serve cleanly, with code 0 and the node closed. CLI-020, first half
-// (the signals' names and that the store closes last).
+// CLI-023: one signal ends serve cleanly, with code 0 and the node closed after it.
 func TestServeStopsOnSignal(t *testing.T) {
 	h := newHarness(t)
 	args := h.settings(t)

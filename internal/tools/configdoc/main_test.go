@@ -9,7 +9,7 @@ import (
 
 // The tracked schema and tables are what the structs say now. When this fails, run
 // `make generate`.
-// CFG-310, DOC-001 for the configuration inventory.
+// CFG-310
 func TestTrackedFilesAreFresh(t *testing.T) {
 	root := filepath.Join("..", "..", "..")
 	schema, err := schemaOf(root)
