@@ -1,0 +1,30 @@
+//go:build invariants
+
+package invariants
+
+import "fmt"
+
+// Enabled tells whether this build checks invariants.
+const Enabled = true
+
+// Checkf panics with the formatted text when the condition does not hold.
+func Checkf(holds bool, format string, args ...any) {
+	if !holds {
+		panic("BUG: " + fmt.Sprintf(format, args...))
+	}
+}
+
+// Index panics when i is not an index of something with n elements.
+func Index(i, n int) {
+	if i < 0 || i >= n {
+		panic(fmt.Sprintf("BUG: index %d out of %d", i, n))
+	}
+}
+
+// Mangle overwrites a buffer that was given back, so that whoever still reads it finds out.
+func Mangle(b []byte) {
+	b = b[:cap(b)]
+	for i := range b {
+		b[i] = 0xcc
+	}
+}
