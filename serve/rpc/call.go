@@ -18,6 +18,7 @@ type call struct {
 	context func() context.Context
 	params  value
 	out     *response
+	encode  encoder // of the exchange
 
 	view View // open between openView and the end of the call
 

@@ -2,8 +2,8 @@ package rpc
 
 import "github.com/leani-go/leani/chain"
 
-// encoder writes the JSON of chain data. The methods append to dst and return it extended; on
-// an error what they return is garbage beyond the old length. It is safe for concurrent use.
+// encoder writes the JSON of chain data; an *ethjson.Encoder does. The methods append to dst and
+// return it extended. An encoder belongs to one goroutine at a time: each exchange has its own.
 type encoder interface {
 	// AppendBlock appends a block with its transactions, or with their hashes only.
 	AppendBlock(dst []byte, b *chain.Block, fullTransactions bool) ([]byte, error)

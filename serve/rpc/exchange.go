@@ -25,7 +25,7 @@ type exchange struct {
 func (x *exchange) open(s *service, base context.Context) {
 	x.service, x.base, x.out.memory = s, base, s.memory
 	if x.call.context == nil {
-		x.call.context = x.context
+		x.call.context, x.call.encode = x.context, s.newEncoder()
 	}
 	if x.out.buf == nil {
 		x.out.buf = s.memory.get(smallBuffer)

@@ -41,7 +41,7 @@ func startServer(t testing.TB, store *fakeStore, change func(*Options)) *testSer
 	t.Helper()
 	s := &testServer{t: t, store: store, listener: fasthttputil.NewInmemoryListener(), log: new(lockedBuffer)}
 	options := Options{
-		Store: store, Network: testNetwork(), ClientVersion: "leani/test", encode: stubEncoder{},
+		Store: store, Network: testNetwork(), ClientVersion: "leani/test", newEncoder: stubbed(stubEncoder{}),
 		Logger: slog.New(slog.NewTextHandler(s.log, nil)),
 	}
 	if change != nil {

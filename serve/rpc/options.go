@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"runtime"
 
+	"github.com/leani-go/leani/api/ethjson"
 	"github.com/leani-go/leani/chain"
 )
 
@@ -30,8 +31,8 @@ type Options struct {
 	// slog.Default.
 	Logger *slog.Logger
 
-	// encode replaces the encoder in tests.
-	encode encoder
+	// newEncoder makes the encoder of an exchange; tests replace it.
+	newEncoder func() encoder
 }
 
 // withDefaults fills what is zero.
@@ -43,6 +44,10 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.ClientVersion, fmt.Sprintf("leani/%s-%s/%s", runtime.GOOS, runtime.GOARCH, runtime.Version()))
 	setDefault(&o.LaneWorkers, defaultLaneWorkers())
 	setDefault(&o.Logger, slog.Default())
+	if o.newEncoder == nil {
+		network := o.Network
+		o.newEncoder = func() encoder { return ethjson.NewEncoder(network) }
+	}
 	return o
 }
 

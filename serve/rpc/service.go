@@ -12,7 +12,7 @@ import (
 type service struct {
 	store         Store
 	network       *chain.Network
-	encode        encoder
+	newEncoder    func() encoder
 	limits        Limits
 	clientVersion string
 	log           *slog.Logger
@@ -30,7 +30,7 @@ func newService(o Options) *service {
 	return &service{
 		store:         o.Store,
 		network:       o.Network,
-		encode:        o.encode,
+		newEncoder:    o.newEncoder,
 		limits:        o.Limits,
 		clientVersion: o.ClientVersion,
 		log:           o.Logger,

@@ -66,3 +66,6 @@ func alternateCost() func() (uint64, error) {
 	var n atomic.Uint64
 	return func() (uint64, error) { return laneCost * (n.Add(1) % 2), nil }
 }
+
+// stubbed makes every exchange use the same encoder, which has no state.
+func stubbed(e encoder) func() encoder { return func() encoder { return e } }

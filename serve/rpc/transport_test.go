@@ -296,7 +296,7 @@ func TestSlowReader(t *testing.T) {
 func TestLargeResponse(t *testing.T) {
 	store := newFakeStore(t, 8)
 	s := startServer(t, store, func(o *Options) {
-		o.encode = fillEncoder{size: 3*writeChunk + 12_345}
+		o.newEncoder = stubbed(fillEncoder{size: 3*writeChunk + 12_345})
 		o.Limits.MaxResponseBytes = 8 << 20
 	})
 	text := s.post(`[{"jsonrpc":"2.0","id":1,"method":"eth_getBlockByNumber","params":["0x1",false]},` +
@@ -322,7 +322,7 @@ func TestLargeResponse(t *testing.T) {
 // Clients that go away in the middle of a response cost nothing that stays.
 func TestClientGone(t *testing.T) {
 	s := startServer(t, newFakeStore(t, 8), func(o *Options) {
-		o.encode = fillEncoder{size: 4 << 20}
+		o.newEncoder = stubbed(fillEncoder{size: 4 << 20})
 		o.Limits.MaxResponseBytes = 8 << 20
 		o.Limits.InFlightResponseBytes = 8 << 20
 	})
@@ -398,7 +398,7 @@ func TestShutdown(t *testing.T) {
 				return ctx.Err()
 			}
 			listener := fasthttputil.NewInmemoryListener()
-			server, err := New(Options{Store: store, Network: testNetwork(), encode: stubEncoder{}})
+			server, err := New(Options{Store: store, Network: testNetwork(), newEncoder: stubbed(stubEncoder{})})
 			if err != nil {
 				t.Fatal(err)
 			}
