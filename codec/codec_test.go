@@ -119,9 +119,15 @@ func FuzzEliasFano(f *testing.F) {
 func TestWordsRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		data := rapid.SliceOfN(rapid.Byte(), 0, 200).Draw(t, "data")
-		for i := range data { // mostly zero bytes, as ABI words are
-			if i%32 < rapid.IntRange(0, 32).Draw(t, "zeros") {
-				data[i] = 0
+		for i := 0; i+32 <= len(data); i += 32 { // fill words as the ABI does
+			n := rapid.IntRange(0, 32).Draw(t, "fill")
+			switch rapid.IntRange(0, 3).Draw(t, "kind") {
+			case 0:
+				clear(data[i : i+n])
+			case 1:
+				copy(data[i:i+n], bytes.Repeat([]byte{0xff}, n))
+			case 2:
+				clear(data[i+32-n : i+32])
 			}
 		}
 		b := AppendWords([]byte{9}, data)[1:]
@@ -133,6 +139,31 @@ func TestWordsRoundTrip(t *testing.T) {
 			t.Fatal("surplus byte accepted")
 		}
 	})
+}
+
+func TestWordsTrim(t *testing.T) {
+	word := func(lead byte, n int, tail ...byte) []byte {
+		w := append(bytes.Repeat([]byte{lead}, n), tail...)
+		return append(w, make([]byte, 32-len(w))...)
+	}
+	for name, c := range map[string]struct {
+		word []byte
+		size int
+	}{
+		"zero":           {word(0, 32), 1},
+		"small":          {word(0, 31, 7), 2},
+		"minus one":      {word(0xff, 32), 2},
+		"negative":       {word(0xff, 29, 1, 2, 3), 4},
+		"left aligned":   {word('a', 3), 4},
+		"address":        {word(0, 12, bytes.Repeat([]byte{1}, 20)...), 21},
+		"full":           {word(1, 32), 33},
+		"long negative":  {word(0xff, 15, bytes.Repeat([]byte{1}, 17)...), 33},
+		"long left part": {word('a', 16), 33},
+	} {
+		if got := len(AppendWords(nil, c.word)); got != c.size {
+			t.Errorf("%s: %d bytes, want %d", name, got, c.size)
+		}
+	}
 }
 
 func FuzzWords(f *testing.F) {

@@ -23,7 +23,6 @@ type Cursor struct {
 	shapes     pageMemo
 	shortWords pageMemo
 	words      pageMemo
-	hashes     pageMemo
 
 	// The current row.
 	row        int // in the page
@@ -82,7 +81,6 @@ func (d *Data) Cursor(access *Access) *Cursor {
 	c.shapes.reset(d.shapes)
 	c.shortWords.reset(d.shortWords)
 	c.words.reset(d.words)
-	c.hashes.reset(d.hashes)
 	return c
 }
 
@@ -92,7 +90,6 @@ func (c *Cursor) Close() {
 	clear(c.shapes.pages)
 	clear(c.shortWords.pages)
 	clear(c.words.pages)
-	clear(c.hashes.pages)
 	c.page, c.run = logPage{}, pageRun{}
 	cursors.Put(c)
 }
@@ -183,7 +180,7 @@ func (c *Cursor) appendData(dst []byte) ([]byte, error) {
 	return dst, nil
 }
 
-// raw reads a log without its data, and the index of its transaction in the block. The log is valid
+// raw reads a log without its data, and the position of its transaction in the file. The log is valid
 // until the next call.
 func (c *Cursor) raw(row uint32) (transaction uint32, l *chain.Log, err error) {
 	if err := c.head(row); err != nil {
@@ -192,7 +189,7 @@ func (c *Cursor) raw(row uint32) (transaction uint32, l *chain.Log, err error) {
 	if err := c.rest(); err != nil {
 		return 0, nil, err
 	}
-	return c.page.locate(c.row).tx, &c.log, nil
+	return c.page.transactionOf(c.row), &c.log, nil
 }
 
 // Find reads the log at a position when it matches; it returns nil when it does not. The result is
@@ -210,37 +207,49 @@ func (c *Cursor) Find(row uint32, m *Matcher) (*chain.FoundLog, error) {
 	if !m.rest(&c.log) {
 		return nil, nil
 	}
-	at := c.page.locate(c.row)
-	number := c.d.footer.info.From + uint64(at.block)
-	if !c.hasBlock || c.block.Ref.Number != number {
-		if number >= c.d.footer.info.To {
-			return nil, c.d.damaged(c.run, errLogPage)
-		}
-		b, err := c.d.blockRow(at.block, c.access)
-		if err != nil {
-			return nil, err
-		}
-		// FoundLog promises a new pointer for a new block.
-		ref := b.Ref
-		c.block, c.hasBlock = b, true
-		c.found.Block = &ref
-	}
-	if at.tx >= c.block.Transactions || at.log >= c.block.Logs || row != c.block.FirstLog+at.log {
-		return nil, c.d.damaged(c.run, errLogPage)
-	}
-	h, err := c.hashes.rowOf(c.d.File, c.block.FirstTransaction+at.tx, c.access)
-	if err != nil {
+	tx := c.page.transactionOf(c.row)
+	if err := c.seekBlock(tx); err != nil {
 		return nil, err
 	}
+	if row < c.block.FirstLog || row-c.block.FirstLog >= c.block.Logs {
+		return nil, c.d.damaged(c.run, errLogPage)
+	}
+	var err error
 	if c.data, err = c.appendData(c.data[:0]); err != nil {
 		return nil, err
 	}
 	f := &c.found
 	f.Log = c.log
 	f.Data = c.data
-	f.TransactionHash = (*common.Hash)(h)
-	f.TransactionIndex, f.LogIndex = at.tx, at.log
+	f.TransactionHash = c.page.hash(tx)
+	f.TransactionIndex, f.LogIndex = tx-c.block.FirstTransaction, row-c.block.FirstLog
 	return f, nil
+}
+
+// seekBlock makes the block of a transaction of the current page the current one.
+func (c *Cursor) seekBlock(tx uint32) error {
+	if c.hasBlock && tx-c.block.FirstTransaction < c.block.Transactions {
+		return nil
+	}
+	i := c.page.block
+	if c.hasBlock && tx > c.block.FirstTransaction {
+		i = max(i, uint32(c.block.Ref.Number-c.d.footer.info.From)+1)
+	}
+	for ; uint64(i) < c.d.footer.info.Blocks(); i++ {
+		b, err := c.d.blockRow(i, c.access)
+		if err != nil {
+			return err
+		}
+		if tx < b.FirstTransaction {
+			break
+		}
+		if tx-b.FirstTransaction < b.Transactions {
+			ref := b.Ref // FoundLog promises a new pointer for a new block
+			c.block, c.hasBlock, c.found.Block = b, true, &ref
+			return nil
+		}
+	}
+	return c.d.damaged(c.run, errLogPage)
 }
 
 // Matcher decides whether a log matches a filter, fast for long lists.

@@ -13,7 +13,7 @@ import (
 // Data reads a data file. Safe for concurrent use.
 type Data struct {
 	*File
-	blocks, headers, bodies, transactions, hashes, receipts, logs, shapes, shortWords, words *column
+	blocks, headers, bodies, transactions, receipts, logs, shapes, shortWords, words *column
 }
 
 // NewData views an open file as a data file.
@@ -32,7 +32,6 @@ func NewData(f *File) (*Data, error) {
 		{&d.headers, columnHeaders, f.footer.info.Blocks(), 0},
 		{&d.bodies, columnBodies, f.footer.info.Blocks(), 0},
 		{&d.transactions, columnTransactions, f.footer.info.Transactions, 0},
-		{&d.hashes, columnHashes, f.footer.info.Transactions, common.HashLength},
 		{&d.receipts, columnReceipts, f.footer.info.Blocks(), 0},
 		{&d.logs, columnLogs, f.footer.info.Logs, 0},
 		{&d.shapes, columnShapes, anyRows, shapeSize},
@@ -126,12 +125,42 @@ func (d *Data) TransactionBlock(position uint32, access *Access) (BlockRow, erro
 
 // TransactionHash reads the hash at a position of the file. The result aliases the page and stays
 // valid.
-func (d *Data) TransactionHash(position uint32, access *Access) (*common.Hash, error) {
-	b, err := d.fixedRow(d.hashes, uint64(position), access)
-	if err != nil {
-		return nil, err
+func (d *Data) TransactionHash(position uint32, access *Access) (h *common.Hash, err error) {
+	err = d.transactionHashes(position, 1, access, func(found *common.Hash) { h = found })
+	return h, err
+}
+
+// transactionHashes yields the hashes of n transactions from a position on.
+func (d *Data) transactionHashes(position, n uint32, access *Access, yield func(*common.Hash)) error {
+	if uint64(position)+uint64(n) > d.footer.info.Transactions {
+		return d.rowError(d.transactions, uint64(position)+uint64(n))
 	}
-	return (*common.Hash)(b), nil
+	if n == 0 {
+		return nil
+	}
+	number, err := d.findPage(d.logs, position, transactionKey, access)
+	if err != nil {
+		return err
+	}
+	var page logPage
+	for end := position + n; ; number++ {
+		run, err := d.pageAt(d.logs, number, access)
+		if err != nil {
+			return err
+		}
+		if err := page.parse(run.raw, run.from, run.to); err != nil {
+			return d.damaged(run, err)
+		}
+		if page.first > position || uint64(page.first)+uint64(page.transactions) > d.footer.info.Transactions {
+			return d.damaged(run, errLogPage)
+		}
+		for ; position < end && position < page.first+page.transactions; position++ {
+			yield(page.hash(position))
+		}
+		if position == end {
+			return nil
+		}
+	}
 }
 
 // TransactionAt reads the envelope at a position of the file.
@@ -177,12 +206,11 @@ func (d *Data) Load(n uint64, parts chain.Parts, dst *chain.Block, access *Acces
 		}
 	}
 	if parts&chain.PartTransactionHashes != 0 {
-		for p := row.FirstTransaction; p < last; p++ {
-			h, err := d.TransactionHash(p, access)
-			if err != nil {
-				return err
-			}
+		err := d.transactionHashes(row.FirstTransaction, row.Transactions, access, func(h *common.Hash) {
 			dst.TransactionHashes = append(dst.TransactionHashes, *h)
+		})
+		if err != nil {
+			return err
 		}
 	}
 	if parts&chain.PartReceipts != 0 {
@@ -221,6 +249,7 @@ func (d *Data) loadLogs(row BlockRow, dst *chain.Block, access *Access) error {
 		if err != nil {
 			return err
 		}
+		tx -= row.FirstTransaction
 		if int(tx) < receipt || int(tx) >= len(dst.Receipts) {
 			return corrupt.New(d.name, fmt.Errorf("block %d: log %d belongs to transaction %d of %d", row.Ref.Number, log-row.FirstLog, tx, len(dst.Receipts)))
 		}

@@ -39,11 +39,12 @@ type DataBuilder struct {
 	shapes shapeTable
 
 	rowShapes       []uint32
-	rowTransactions []uint32 // index in the block
+	rowTransactions []uint32 // position in the file
 	rowLengths      []uint32 // of trimmed data
 	topics          []uint32 // unfinished word codes of topics beyond the first
 	data            []byte   // trimmed data
-	firstLogs       []uint32 // by block, then the total
+	numBlocks       int
+	finished        bool
 
 	scratch []byte
 }
@@ -78,7 +79,7 @@ func NewDataBuilder(out io.Writer, opts DataOptions) *DataBuilder {
 }
 
 // Blocks is the number of blocks added.
-func (b *DataBuilder) Blocks() int { return len(b.firstLogs) }
+func (b *DataBuilder) Blocks() int { return b.numBlocks }
 
 // Logs is the number of logs added.
 func (b *DataBuilder) Logs() int { return len(b.rowShapes) }
@@ -99,12 +100,12 @@ func (b *DataBuilder) Add(block *chain.Block) error {
 	if err := b.check(block); err != nil {
 		return fmt.Errorf("add block %s: %w", block.BlockRef, err)
 	}
-	if len(b.firstLogs) == 0 {
+	if b.numBlocks == 0 {
 		b.info.From, b.info.FirstParent, b.info.FirstHash = block.Number, block.ParentHash, block.Hash
 	}
 	b.info.To, b.info.LastHash = block.Number+1, block.Hash
 	b.blocks = appendBlockRow(b.blocks, block.Hash, block.Timestamp, uint32(b.info.Transactions), uint32(len(b.rowShapes)))
-	b.firstLogs = append(b.firstLogs, uint32(len(b.rowShapes)))
+	b.numBlocks++
 	b.headers.add(block.Header)
 	b.scratch = appendBody(b.scratch[:0], block)
 	b.bodies.add(b.scratch)
@@ -114,12 +115,11 @@ func (b *DataBuilder) Add(block *chain.Block) error {
 	}
 	b.scratch = appendReceiptScalars(b.scratch[:0], block.Receipts)
 	b.receipts.add(b.scratch)
+	first, log := uint32(b.info.Transactions), uint32(0)
 	b.info.Transactions += uint64(len(block.Transactions))
-
-	log := uint32(0)
 	for i := range block.Receipts {
 		for ; log < block.Receipts[i].LogsEnd; log++ {
-			b.addLog(&block.Logs[log], uint32(i))
+			b.addLog(&block.Logs[log], first+uint32(i))
 		}
 	}
 	b.info.Logs = uint64(len(b.rowShapes))
@@ -138,7 +138,7 @@ func (b *DataBuilder) addLog(l *chain.Log, transaction uint32) {
 }
 
 func (b *DataBuilder) check(block *chain.Block) error {
-	if len(b.firstLogs) > 0 && (block.Number != b.info.To || block.ParentHash != b.info.LastHash) {
+	if b.numBlocks > 0 && (block.Number != b.info.To || block.ParentHash != b.info.LastHash) {
 		return ErrNotConsecutive
 	}
 	if !block.HasReceipts {
@@ -220,17 +220,16 @@ func appendReceiptScalars(dst []byte, receipts []chain.Receipt) []byte {
 // Finish writes the rest of the data file and returns what it covers and its digest. The builder must
 // hold at least one block.
 func (b *DataBuilder) Finish() (Info, [32]byte, error) {
-	if len(b.firstLogs) == 0 {
+	if b.numBlocks == 0 {
 		return Info{}, [32]byte{}, errors.New("finish data file: no block was added")
 	}
 	for _, w := range []*blobWriter{&b.headers, &b.bodies, &b.transactions, &b.receipts} {
 		w.finish()
 	}
-	b.firstLogs = append(b.firstLogs, uint32(len(b.rowShapes)))
+	b.finished = true
 	b.finishTopics()
 	b.writeLogs()
 	b.file.addFixed(columnBlocks, appendBlockRow(b.blocks, common.Hash{}, 0, uint32(b.info.Transactions), uint32(b.info.Logs)), blockRowSize)
-	b.file.addFixed(columnHashes, b.hashes, common.HashLength)
 	shapes := make([]byte, 0, len(b.shapes.shapes)*shapeSize)
 	for i := range b.shapes.shapes {
 		shapes = b.shapes.shapes[i].appendStored(shapes, &b.words)
@@ -249,33 +248,40 @@ func (b *DataBuilder) finishTopics() {
 	}
 }
 
+// writeLogs writes the log pages: all transactions in order, each with its logs.
 func (b *DataBuilder) writeLogs() {
 	column := b.file.addColumn(columnLogs)
 	column.column.rows = uint64(len(b.rowShapes))
 	var page logPageBuilder
-	topic, data, first := 0, 0, 0
-	block, pageBlock := 0, 0 // of the row, and of the row before
-	for row, shape := range b.rowShapes {
-		for uint32(row) >= b.firstLogs[block+1] {
+	flush := func() {
+		if page.transactions() > 0 {
+			column.writeKeyed(codec.None, page.encode(), page.firstRow, page.first)
+		}
+	}
+	row, topic, data, block := 0, 0, 0, 0
+	for tx := range uint32(b.info.Transactions) {
+		for block+1 < b.numBlocks && tx >= binary.LittleEndian.Uint32(b.blocks[(block+1)*blockRowSize+40:]) {
 			block++
 		}
-		n := max(int(b.shapes.shapes[shape].topics), 1) - 1
-		length := int(b.rowLengths[row])
-		if page.rows() > 0 && page.size(n, length) > randomPageSize {
-			column.writePage(codec.None, page.encode(), uint32(first))
-			page.reset()
+		hash := b.hashes[int(tx)*common.HashLength:][:common.HashLength]
+		if n := page.transactions(); n == 0 || n == maximumPageTransactions {
+			flush()
+			page.start(tx, uint32(block), uint32(row))
 		}
-		if page.rows() == 0 {
-			first, pageBlock = row, block
-			page.block, page.transaction = uint32(block), b.rowTransactions[row]
-			page.log = uint32(row) - b.firstLogs[block]
+		page.addTransaction(hash)
+		for ; row < len(b.rowShapes) && b.rowTransactions[row] == tx; row++ {
+			shape := b.rowShapes[row]
+			n := max(int(b.shapes.shapes[shape].topics), 1) - 1
+			length := int(b.rowLengths[row])
+			if !page.hasRoom(n, length) {
+				flush()
+				page.start(tx, uint32(block), uint32(row))
+				page.addTransaction(hash)
+			}
+			page.addRow(shape, b.topics[topic:topic+n], tx, b.data[data:data+length])
+			topic += n
+			data += length
 		}
-		page.add(shape, b.topics[topic:topic+n], uint32(block-pageBlock), b.rowTransactions[row], b.data[data:data+length])
-		pageBlock = block
-		topic += n
-		data += length
 	}
-	if page.rows() > 0 {
-		column.writePage(codec.None, page.encode(), uint32(first))
-	}
+	flush()
 }

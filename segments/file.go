@@ -259,19 +259,32 @@ type pageRun struct {
 
 // find reads the page of a variable column that holds the row.
 func (f *File) find(c *column, row uint32, access *Access) (pageRun, error) {
-	number, err := f.findPage(c, row, access)
+	if uint64(row) >= c.rows {
+		return pageRun{}, f.rowError(c, uint64(row))
+	}
+	number, err := f.findPage(c, row, rowKey, access)
 	if err != nil {
 		return pageRun{}, err
 	}
 	return f.pageAt(c, number, access)
 }
 
-// findPage is the number of the last page whose first row is at most row.
-func (f *File) findPage(c *column, row uint32, access *Access) (uint32, error) {
-	if uint64(row) >= c.rows || len(c.root) == 0 {
-		return 0, f.rowError(c, uint64(row))
+// Keys of a page table, as offsets in an entry.
+const (
+	rowKey         = 8
+	transactionKey = 12
+)
+
+func (e tableEntry) key(key int) uint32 {
+	if key == transactionKey {
+		return e.firstTx
 	}
-	ti := sort.Search(len(c.root), func(i int) bool { return c.root[i].firstRow > row }) - 1
+	return e.firstRow
+}
+
+// findPage is the number of the last page whose key is at most value.
+func (f *File) findPage(c *column, value uint32, key int, access *Access) (uint32, error) {
+	ti := sort.Search(len(c.root), func(i int) bool { return c.root[i].key(key) > value }) - 1
 	if ti < 0 {
 		return 0, corrupt.New(f.name, fmt.Errorf("%w: %s", errPageTable, c.id))
 	}
@@ -282,7 +295,7 @@ func (f *File) findPage(c *column, row uint32, access *Access) (uint32, error) {
 	lo, hi := 0, len(table)/tableEntrySize
 	for lo < hi {
 		mid := (lo + hi) / 2
-		if binary.LittleEndian.Uint32(table[mid*tableEntrySize+8:]) > row {
+		if binary.LittleEndian.Uint32(table[mid*tableEntrySize+key:]) > value {
 			hi = mid
 		} else {
 			lo = mid + 1

@@ -48,16 +48,19 @@ type tableEntry struct {
 	offset   uint64 // of the stored page in the file
 	size     uint32 // stored size
 	firstRow uint32
+	firstTx  uint32 // log pages: the first transaction; 0 elsewhere
 }
 
 func appendTableEntry(dst []byte, e tableEntry) []byte {
 	dst = binary.LittleEndian.AppendUint64(dst, e.offset|uint64(e.size)<<40)
-	return binary.LittleEndian.AppendUint32(dst, e.firstRow)
+	dst = binary.LittleEndian.AppendUint32(dst, e.firstRow)
+	return binary.LittleEndian.AppendUint32(dst, e.firstTx)
 }
 
 func decodeTableEntry(b []byte) tableEntry {
-	v := binary.LittleEndian.Uint64(b)
-	return tableEntry{offset: v & maximumFileSize, size: uint32(v >> 40), firstRow: binary.LittleEndian.Uint32(b[8:])}
+	le := binary.LittleEndian
+	v := le.Uint64(b)
+	return tableEntry{offset: v & maximumFileSize, size: uint32(v >> 40), firstRow: le.Uint32(b[8:]), firstTx: le.Uint32(b[12:])}
 }
 
 // footer is the decoded footer of a file.

@@ -45,23 +45,22 @@ const (
 	columnHeaders      columnID = 2  // blobs by block: header RLP
 	columnBodies       columnID = 3  // blobs by block: ommers and withdrawals
 	columnTransactions columnID = 4  // blobs by transaction: EIP-2718 bytes
-	columnHashes       columnID = 5  // fixed: transaction hashes
-	columnReceipts     columnID = 6  // blobs by block: receipt scalars
-	columnLogs         columnID = 7  // log pages
-	columnShapes       columnID = 8  // fixed: address, first topic, topic count, data length
-	columnShortWords   columnID = 9  // fixed: topics that fit 20 bytes
-	columnWords        columnID = 10 // fixed: all other topics
-	columnTerms        columnID = 11 // hash table: log terms
-	columnPostings     columnID = 12 // posting pages
-	columnTxLocator    columnID = 13 // hash table: transaction hash to transaction position
-	columnBlockLocator columnID = 14 // hash table: block hash to block position
-	columnSenders      columnID = 15 // fixed: sender addresses
-	columnDigests      columnID = 16 // fixed: BLAKE3 of every page before it, in file order
+	columnReceipts     columnID = 5  // blobs by block: receipt scalars
+	columnLogs         columnID = 6  // log pages: logs and transaction hashes
+	columnShapes       columnID = 7  // fixed: address, first topic, topic count, data length
+	columnShortWords   columnID = 8  // fixed: topics that fit 20 bytes
+	columnWords        columnID = 9  // fixed: all other topics
+	columnTerms        columnID = 10 // hash table: log terms
+	columnPostings     columnID = 11 // posting pages
+	columnTxLocator    columnID = 12 // hash table: transaction hash to transaction position
+	columnBlockLocator columnID = 13 // hash table: block hash to block position
+	columnSenders      columnID = 14 // fixed: sender addresses
+	columnDigests      columnID = 15 // fixed: BLAKE3 of every page before it, in file order
 )
 
 var columnNames = map[columnID]string{
 	columnBlocks: "blocks", columnHeaders: "headers", columnBodies: "bodies", columnTransactions: "transactions",
-	columnHashes: "transaction hashes", columnReceipts: "receipts", columnLogs: "logs", columnShapes: "shapes",
+	columnReceipts: "receipts", columnLogs: "logs", columnShapes: "shapes",
 	columnShortWords: "short words", columnWords: "words", columnTerms: "terms", columnPostings: "postings",
 	columnTxLocator: "transaction locator", columnBlockLocator: "block locator", columnSenders: "senders",
 	columnDigests: "digests",
@@ -81,9 +80,10 @@ const (
 	blobPageSize   = 32 * 1024 // raw bytes of a page of blobs
 )
 
-// tableEntrySize is the size of one page table entry: offset u40, stored size u24, first row u32.
+// tableEntrySize is the size of one page table entry: offset u40, stored size u24, first row u32, first
+// transaction u32.
 const (
-	tableEntrySize  = 12
+	tableEntrySize  = 16
 	tablePageRows   = randomPageSize / tableEntrySize
 	maximumFileSize = 1<<40 - 1
 )

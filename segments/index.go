@@ -66,7 +66,8 @@ type ListCursor struct {
 	page    postingPage
 	number  uint32 // of page
 	hasPage bool
-	block   int // of the values in the page
+	next    uint32 // base of the list's block that the next page starts with
+	block   int    // of the values in the page
 	values  []uint32
 	buf     [postingBlock]uint32
 	done    bool
@@ -136,37 +137,8 @@ func (c *ListCursor) Seek(target uint32) (bool, error) {
 }
 
 func (c *ListCursor) seekLong(target uint32) (bool, error) {
-	// The page: the last one of the list whose first base is at most target.
-	number := c.list.p.list.page
-	if c.hasPage {
-		number = c.number
-	}
-	if last := c.lastPage(); number < last {
-		lo, hi := number+1, last+1
-		// Most seeks are short: look at the next page before searching.
-		e, err := c.x.entry(c.x.postings, lo, c.access)
-		if err != nil {
-			return false, err
-		}
-		if e.firstRow <= target {
-			for lo+1 < hi {
-				mid := lo + (hi-lo)/2
-				if e, err = c.x.entry(c.x.postings, mid, c.access); err != nil {
-					return false, err
-				}
-				if e.firstRow <= target {
-					lo = mid
-				} else {
-					hi = mid
-				}
-			}
-			number = lo
-		}
-	}
-	if !c.hasPage || number != c.number {
-		if err := c.loadPage(number); err != nil {
-			return false, err
-		}
+	if err := c.seekPage(target); err != nil {
+		return false, err
 	}
 	for {
 		// The block: the last of the page whose base is at most target, then on from there.
@@ -202,6 +174,31 @@ func (c *ListCursor) seekLong(target uint32) (bool, error) {
 	}
 }
 
+// seekPage loads the last page of the list whose first base is at most target, or the first page.
+func (c *ListCursor) seekPage(target uint32) error {
+	first, last := c.list.p.list.page, c.lastPage()
+	if c.hasPage && (c.number == last || target < c.next) {
+		return nil // most seeks stay on the page
+	}
+	lo, hi := first, last+1
+	if c.hasPage {
+		lo = c.number + 1
+	}
+	for lo+1 < hi {
+		mid := lo + (hi-lo)/2
+		e, err := c.x.entry(c.x.postings, mid, c.access)
+		if err != nil {
+			return err
+		}
+		if e.firstRow <= target {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return c.loadPage(lo)
+}
+
 func (c *ListCursor) loadPage(number uint32) error {
 	e, err := c.x.entry(c.x.postings, number, c.access)
 	if err != nil {
@@ -216,6 +213,12 @@ func (c *ListCursor) loadPage(number uint32) error {
 		return c.x.damaged(run, err)
 	}
 	c.number, c.hasPage, c.block = number, true, 0
+	if number < c.lastPage() {
+		if e, err = c.x.entry(c.x.postings, number+1, c.access); err != nil {
+			return err
+		}
+		c.next = e.firstRow
+	}
 	return nil
 }
 

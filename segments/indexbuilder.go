@@ -66,7 +66,7 @@ type termList struct {
 // WriteIndex writes the index file of the data file that was just finished. It may be called once,
 // after Finish.
 func (b *DataBuilder) WriteIndex(out io.Writer) (Info, [32]byte, error) {
-	if len(b.firstLogs) != b.Blocks() || b.Blocks() == 0 {
+	if !b.finished {
 		return Info{}, [32]byte{}, fmt.Errorf("write index file: finish the data file first")
 	}
 	info := b.info

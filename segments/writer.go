@@ -82,8 +82,13 @@ func (w *fileWriter) addColumn(id columnID) *columnWriter {
 
 // writePage adds a page that starts at row firstRow of the column.
 func (c *columnWriter) writePage(compression codec.Compression, raw []byte, firstRow uint32) {
+	c.writeKeyed(compression, raw, firstRow, 0)
+}
+
+// writeKeyed adds a page that is found by row and by transaction.
+func (c *columnWriter) writeKeyed(compression codec.Compression, raw []byte, firstRow, firstTx uint32) {
 	e := c.file.writePage(compression, raw)
-	e.firstRow = firstRow
+	e.firstRow, e.firstTx = firstRow, firstTx
 	c.table = append(c.table, e)
 	c.column.storedBytes += uint64(e.size)
 }
@@ -117,7 +122,7 @@ func (w *fileWriter) finish(info Info) (digest [32]byte, err error) {
 				raw = appendTableEntry(raw, e)
 			}
 			e := w.writePage(codec.None, raw)
-			e.firstRow = part[0].firstRow
+			e.firstRow, e.firstTx = part[0].firstRow, part[0].firstTx
 			c.column.root = append(c.column.root, e)
 		}
 	}

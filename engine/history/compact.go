@@ -1,0 +1,267 @@
+package history
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/leani-go/leani/chain"
+	"github.com/leani-go/leani/engine"
+	"github.com/leani-go/leani/segments"
+	"github.com/zeebo/xxh3"
+)
+
+// The tiers of index files. A file of tier l covers tierFactor times what one of tier l-1 does, in
+// windows aligned by block number, so that a term over the whole chain costs tens of look-ups.
+const (
+	tierFactor = 8
+	topTier    = 3
+	// crowd is the number of files that are merged before their window is complete, so that many
+	// short runs do not slow queries down for long.
+	crowd = 8
+)
+
+// tierBlocks is the number of blocks of a window of tier l.
+func (s *Store) tierBlocks(l uint8) uint64 {
+	n := s.opts.TargetBlocks
+	for range l {
+		n *= tierFactor
+	}
+	return n
+}
+
+// CompactStats say what Compact did.
+type CompactStats struct {
+	IndexMerges int
+	Repacks     int
+	BytesRead   int64
+}
+
+// Compact does all the merging that is due: it packs neighbouring small data files into full ones, and
+// merges index files into higher tiers. It returns at the first error and may be called at any time;
+// what it replaced stays readable for the snapshots that hold it.
+func (s *Store) Compact(ctx context.Context) (CompactStats, error) {
+	s.compacting.Lock()
+	defer s.compacting.Unlock()
+	var st CompactStats
+	for {
+		more, err := s.compactOnce(ctx, &st)
+		if errors.Is(err, engine.ErrStaleEdit) { // somebody replaced a file meanwhile: plan again
+			continue
+		}
+		if err != nil || !more {
+			return st, err
+		}
+	}
+}
+
+// compactOnce does the first piece of work that is due.
+func (s *Store) compactOnce(ctx context.Context, st *CompactStats) (more bool, err error) {
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	snap := s.engine.Acquire()
+	defer snap.Release()
+	if group := s.planRepack(snap.Rows(engine.KindData)); group != nil {
+		st.Repacks++
+		return true, s.repack(ctx, snap, group)
+	}
+	if group, level := s.planMerge(snap.Rows(engine.KindIndex)); group != nil {
+		st.IndexMerges++
+		for _, r := range group {
+			st.BytesRead += r.Size
+		}
+		return true, s.merge(ctx, group, level)
+	}
+	return false, nil
+}
+
+// planRepack finds neighbouring data files that together fill their window, or that crowd it.
+func (s *Store) planRepack(rows []*engine.FileRow) []*engine.FileRow {
+	size := s.opts.TargetBlocks
+	return findGroup(rows, size, func(group []*engine.FileRow) bool {
+		var bytes int64
+		for _, r := range group {
+			bytes += r.Size
+		}
+		if bytes > s.opts.SegmentBytes { // they were cut because they are large
+			return false
+		}
+		return fills(group, size) || crowded(group)
+	})
+}
+
+// planMerge finds index files of one tier that fill a window of the next, or that crowd it.
+func (s *Store) planMerge(rows []*engine.FileRow) (group []*engine.FileRow, level uint8) {
+	for l := uint8(0); l <= topTier; l++ {
+		var tier []*engine.FileRow
+		for _, r := range rows {
+			if r.Level == l {
+				tier = append(tier, r)
+			}
+		}
+		if l < topTier {
+			size := s.tierBlocks(l + 1)
+			if g := findGroup(tier, size, func(g []*engine.FileRow) bool { return fills(g, size) }); g != nil {
+				return g, l + 1
+			}
+		}
+		size := s.tierBlocks(min(l+1, topTier))
+		if g := findGroup(tier, size, crowded); g != nil {
+			return g, l
+		}
+	}
+	return nil, 0
+}
+
+// findGroup cuts rows into groups of neighbours within one aligned window of size blocks, and returns
+// the first group of two or more that is due.
+func findGroup(rows []*engine.FileRow, size uint64, due func([]*engine.FileRow) bool) []*engine.FileRow {
+	for from := 0; from < len(rows); {
+		to := from + 1
+		for to < len(rows) && rows[to].From == rows[to-1].To && rows[to].From/size == rows[from].From/size {
+			to++
+		}
+		if group := rows[from:to]; len(group) > 1 && due(group) {
+			return group
+		}
+		from = to
+	}
+	return nil
+}
+
+// fills tells whether a group covers its window.
+func fills(group []*engine.FileRow, size uint64) bool {
+	first, last := group[0], group[len(group)-1]
+	return first.From%size == 0 && last.To-first.From >= size
+}
+
+// crowded tells whether a group is worth merging early: it has many files, and none of them is so large
+// that it would be rewritten again and again.
+func crowded(group []*engine.FileRow) bool {
+	if len(group) < crowd {
+		return false
+	}
+	var total, largest uint64
+	for _, r := range group {
+		total += r.Blocks()
+		largest = max(largest, r.Blocks())
+	}
+	return largest*2 <= total
+}
+
+// merge replaces index files by one.
+func (s *Store) merge(ctx context.Context, group []*engine.FileRow, level uint8) error {
+	inputs := make([]*segments.Index, len(group))
+	for i, r := range group {
+		var err error
+		if inputs[i], err = s.index(r); err != nil {
+			return err
+		}
+	}
+	f, err := s.engine.NewFile(engine.KindIndex)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Abort() }() // does nothing after the commit
+	out := bufio.NewWriterSize(f, writeBuffer)
+	info, digest, err := segments.MergeIndexes(ctx, out, inputs)
+	if err == nil {
+		err = out.Flush()
+	}
+	if err != nil {
+		return fmt.Errorf("merge %d index files over blocks [%d, %d): %w", len(group), group[0].From, group[len(group)-1].To, err)
+	}
+	return s.engine.Commit(ctx, engine.Edit{Add: []engine.NewRow{{File: f, Row: rowOf(info, digest, level)}}, Remove: group})
+}
+
+// repack replaces data files, their own index files and their senders by one of each.
+func (s *Store) repack(ctx context.Context, snap *engine.Snapshot, group []*engine.FileRow) error {
+	f, err := s.engine.NewFile(engine.KindData)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Abort() }()
+	r := &run{file: f, out: bufio.NewWriterSize(f, writeBuffer)}
+	r.builder = segments.NewDataBuilder(r.out, segments.DataOptions{Compression: s.opts.Compression})
+	var hasher xxh3.Hasher
+	var b chain.Block
+	for _, row := range group {
+		d, err := s.data(row)
+		if err != nil {
+			return err
+		}
+		for n := row.From; n < row.To; n++ {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if err := d.Load(n, chain.PartsAll, &b, nil); err != nil {
+				return err
+			}
+			if err := r.builder.Add(&b); err != nil {
+				return err
+			}
+			r.digests = append(r.digests, blockDigest(&hasher, &b))
+		}
+	}
+	edit, info, err := s.finish(r)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		for _, n := range edit.Add {
+			_ = n.File.Abort()
+		}
+	}()
+	edit.Remove = append(edit.Remove, group...)
+	own := 0
+	for _, x := range snap.Rows(engine.KindIndex) {
+		if x.From >= info.From && x.To <= info.To && x.Level == 0 {
+			edit.Remove = append(edit.Remove, x)
+			own++
+		}
+	}
+	if own == 0 { // a higher tier covers them already
+		index := edit.Add[1].File
+		edit.Add = edit.Add[:1]
+		if err := index.Abort(); err != nil {
+			return err
+		}
+	}
+	if err := s.repackSenders(snap, group, info, &edit); err != nil {
+		return err
+	}
+	return s.engine.Commit(ctx, edit)
+}
+
+// repackSenders joins the senders of a group when all its files have them.
+func (s *Store) repackSenders(snap *engine.Snapshot, group []*engine.FileRow, info segments.Info, edit *engine.Edit) error {
+	var senders []common.Address
+	complete := true
+	for _, row := range group {
+		file, ok := snap.SendersFile(row)
+		if !ok {
+			complete = false
+			continue
+		}
+		edit.Remove = append(edit.Remove, file)
+		sf, err := s.sendersFile(file)
+		if err != nil {
+			return err
+		}
+		if senders, err = sf.Append(senders, 0, uint32(row.Transactions), nil); err != nil {
+			return err
+		}
+	}
+	if !complete {
+		return nil
+	}
+	row, err := s.writeSenders(info, senders)
+	if err != nil {
+		return err
+	}
+	edit.Add = append(edit.Add, row)
+	return nil
+}

@@ -1,0 +1,160 @@
+package history
+
+import (
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+
+	"github.com/leani-go/leani/chain"
+	"github.com/leani-go/leani/codec"
+	"github.com/leani-go/leani/engine"
+	"github.com/leani-go/leani/segments"
+)
+
+// Defaults of Options.
+const (
+	// DefaultCacheBytes is the page cache: enough for the dictionaries and posting lists of a few
+	// thousand blocks.
+	DefaultCacheBytes = 64 << 20
+	// DefaultTargetBlocks is the length of a data file. Files end at multiples of it.
+	DefaultTargetBlocks = 1024
+	// DefaultSegmentBytes ends a data file early.
+	DefaultSegmentBytes = 256 << 20
+	// maximumOpenSegments bounds the footers kept in memory, about 2 KiB each.
+	maximumOpenSegments = 4096
+)
+
+// Options configure New. The zero value is the default throughout.
+type Options struct {
+	// CacheBytes is the size of the page cache.
+	CacheBytes int64
+	// Compression of cold pages: headers, bodies, transactions, receipt scalars.
+	Compression codec.Compression
+	// TargetBlocks is the number of blocks of a full data file.
+	TargetBlocks uint64
+	// SegmentBytes bounds the size of a data file, roughly.
+	SegmentBytes int64
+	// Network decides how senders are recovered; its chain id must be the engine's.
+	Logger *slog.Logger
+}
+
+func (o Options) withDefaults() Options {
+	if o.CacheBytes <= 0 {
+		o.CacheBytes = DefaultCacheBytes
+	}
+	if o.TargetBlocks == 0 {
+		o.TargetBlocks = DefaultTargetBlocks
+	}
+	if o.SegmentBytes <= 0 {
+		o.SegmentBytes = DefaultSegmentBytes
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+// Store is the raw history in an open engine. The engine is not owned: close it after the last use.
+type Store struct {
+	engine *engine.Engine
+	opts   Options
+	cache  *segments.Cache
+
+	open struct {
+		sync.Mutex
+		byRow map[*engine.FileRow]any // *segments.Data, *segments.Index or *segments.Senders
+	}
+	head atomic.Pointer[headAt]
+
+	// compacting serializes Compact: two would plan the same work.
+	compacting sync.Mutex
+	senders    senderCache
+}
+
+// headAt remembers the head of a catalog generation.
+type headAt struct {
+	generation uint64
+	ref        chain.BlockRef
+	known      bool
+}
+
+// New makes a store on an open engine.
+func New(e *engine.Engine, options Options) *Store {
+	s := &Store{engine: e, opts: options.withDefaults()}
+	s.cache = segments.NewCache(s.opts.CacheBytes)
+	s.open.byRow = make(map[*engine.FileRow]any)
+	return s
+}
+
+// Engine is the engine under the store.
+func (s *Store) Engine() *engine.Engine { return s.engine }
+
+// Cache is the page cache, for statistics and measurements.
+func (s *Store) Cache() *segments.Cache { return s.cache }
+
+// rowSource reads a segment file through the engine's handles.
+type rowSource struct {
+	engine *engine.Engine
+	row    *engine.FileRow
+}
+
+func (r rowSource) ReadAt(p []byte, off int64) (int, error) { return r.engine.ReadRowAt(r.row, p, off) }
+func (r rowSource) Size() int64                             { return r.row.Size }
+
+// segment opens the file of a row, or finds it open. The caller holds a snapshot with the row.
+func segment[T any](s *Store, row *engine.FileRow, view func(*segments.File) (*T, error)) (*T, error) {
+	s.open.Lock()
+	found := s.open.byRow[row]
+	s.open.Unlock()
+	if t, ok := found.(*T); ok {
+		return t, nil
+	}
+	f, err := s.openFile(row)
+	if err != nil {
+		return nil, err
+	}
+	t, err := view(f)
+	if err != nil {
+		return nil, err
+	}
+	s.open.Lock()
+	defer s.open.Unlock()
+	if len(s.open.byRow) >= maximumOpenSegments {
+		for other := range s.open.byRow { // any: a footer is one small read
+			delete(s.open.byRow, other)
+			break
+		}
+	}
+	s.open.byRow[row] = t
+	return t, nil
+}
+
+// openFile opens a segment file and compares it with its row.
+func (s *Store) openFile(row *engine.FileRow) (*segments.File, error) {
+	// The digest is unique to the content: it names the pages in the cache.
+	id := uint64(0)
+	for _, b := range row.Digest[:8] {
+		id = id<<8 | uint64(b)
+	}
+	f, err := segments.Open(row.String(), id, rowSource{s.engine, row}, s.cache)
+	if err != nil {
+		return nil, err
+	}
+	if f.Digest() != row.Digest {
+		return nil, corruptRow(row, fmt.Errorf("digest: got %x want %x", f.Digest(), row.Digest))
+	}
+	return f, nil
+}
+
+func (s *Store) data(row *engine.FileRow) (*segments.Data, error) {
+	return segment(s, row, segments.NewData)
+}
+
+func (s *Store) index(row *engine.FileRow) (*segments.Index, error) {
+	return segment(s, row, segments.NewIndex)
+}
+
+func (s *Store) sendersFile(row *engine.FileRow) (*segments.Senders, error) {
+	return segment(s, row, segments.NewSenders)
+}

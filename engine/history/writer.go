@@ -1,0 +1,246 @@
+package history
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/leani-go/leani/chain"
+	"github.com/leani-go/leani/engine"
+	"github.com/leani-go/leani/internal/corrupt"
+	"github.com/leani-go/leani/segments"
+	"github.com/zeebo/xxh3"
+)
+
+const (
+	// builderMemory ends a data file early: what its builder holds in memory until then.
+	builderMemory = 96 << 20
+	// writeBuffer gathers pages into writes.
+	writeBuffer = 256 << 10
+	// readBackCache holds the dictionaries of one data file.
+	readBackCache = 8 << 20
+)
+
+// Writer adds blocks to the history. Each run of blocks becomes a data file and an index file, which
+// are read back, compared with what was added, and committed together. While one run is finished and
+// committed, the next is already being built: at most two are held at any time.
+//
+// One goroutine calls Add, Cut and Close.
+type Writer struct {
+	store    *Store
+	ctx      context.Context
+	onCommit func(chain.Range)
+
+	run    *run
+	hasher xxh3.Hasher
+	last   chain.BlockRef
+
+	sealing chan error // result of the run being sealed; nil when there is none
+}
+
+// run is a data file being built.
+type run struct {
+	builder *segments.DataBuilder
+	file    *engine.PendingFile
+	out     *bufio.Writer
+	digests []xxh3.Uint128 // by block
+}
+
+// NewWriter makes a writer. onCommit is called after each commit with the blocks that became durable,
+// on another goroutine than the caller's; it may be nil. The writer stops with the context's error.
+func (s *Store) NewWriter(ctx context.Context, onCommit func(chain.Range)) *Writer {
+	if onCommit == nil {
+		onCommit = func(chain.Range) {}
+	}
+	return &Writer{store: s, ctx: ctx, onCommit: onCommit}
+}
+
+// Add appends a block. It must be verified, complete, and not retained yet. A block that does not
+// follow the one before it starts a new run. Nothing of the block is kept when Add returns. The block
+// is durable once onCommit has named it, or Close has returned nil.
+func (w *Writer) Add(b *chain.Block) error {
+	if err := w.ctx.Err(); err != nil {
+		return err
+	}
+	if w.run != nil && w.ends(b) {
+		if err := w.Cut(); err != nil {
+			return err
+		}
+	}
+	if w.run == nil {
+		if err := w.begin(); err != nil {
+			return err
+		}
+	}
+	if err := w.run.builder.Add(b); err != nil {
+		return err
+	}
+	w.run.digests = append(w.run.digests, blockDigest(&w.hasher, b))
+	w.last = b.BlockRef
+	return nil
+}
+
+// ends tells whether the open run ends before b: at a multiple of the target, when it is large, or
+// because b does not follow.
+func (w *Writer) ends(b *chain.Block) bool {
+	return b.Number%w.store.opts.TargetBlocks == 0 || b.Number != w.last.Number+1 ||
+		w.run.builder.Memory() > builderMemory || w.run.builder.Written() > w.store.opts.SegmentBytes
+}
+
+// Pending is the number of blocks in the open run.
+func (w *Writer) Pending() int {
+	if w.run == nil {
+		return 0
+	}
+	return w.run.builder.Blocks()
+}
+
+func (w *Writer) begin() error {
+	f, err := w.store.engine.NewFile(engine.KindData)
+	if err != nil {
+		return err
+	}
+	r := &run{file: f, out: bufio.NewWriterSize(f, writeBuffer)}
+	r.builder = segments.NewDataBuilder(r.out, segments.DataOptions{Compression: w.store.opts.Compression})
+	w.run = r
+	return nil
+}
+
+// Cut ends the open run, and starts to seal it once the run before is committed. It returns the error
+// of that earlier run.
+func (w *Writer) Cut() error {
+	if err := w.wait(); err != nil {
+		return err
+	}
+	r := w.run
+	if r == nil {
+		return nil
+	}
+	w.run = nil
+	done := make(chan error, 1)
+	w.sealing = done
+	// The goroutine is owned by the writer: wait receives its result.
+	go func() { done <- w.store.seal(w.ctx, r, w.onCommit) }()
+	return nil
+}
+
+// wait returns the result of the run being sealed, if there is one.
+func (w *Writer) wait() error {
+	if w.sealing == nil {
+		return nil
+	}
+	err := <-w.sealing
+	w.sealing = nil
+	return err
+}
+
+// Close commits what was added and waits for it. It must be called once, also after an error; with
+// discard set the open run is given up instead.
+func (w *Writer) Close(discard bool) error {
+	if discard {
+		err := w.wait()
+		if w.run != nil {
+			err = errors.Join(err, w.run.file.Abort())
+			w.run = nil
+		}
+		return err
+	}
+	if err := w.Cut(); err != nil {
+		return errors.Join(err, w.Close(true))
+	}
+	return w.wait()
+}
+
+// seal finishes, proves and commits a run.
+func (s *Store) seal(ctx context.Context, r *run, onCommit func(chain.Range)) (err error) {
+	defer func() {
+		if abortErr := r.file.Abort(); err == nil { // does nothing after a commit
+			err = abortErr
+		}
+	}()
+	edit, info, err := s.finish(r)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		for _, f := range edit.Add {
+			err = errors.Join(err, f.File.Abort())
+		}
+	}()
+	if err := s.engine.Commit(ctx, edit); err != nil {
+		return fmt.Errorf("blocks [%d, %d): %w", info.From, info.To, err)
+	}
+	onCommit(chain.Range{From: info.From, To: info.To})
+	return nil
+}
+
+// finish writes the rest of both files of a run and compares what they hold with what was added.
+func (s *Store) finish(r *run) (engine.Edit, segments.Info, error) {
+	info, digest, err := r.builder.Finish()
+	if err == nil {
+		err = r.out.Flush()
+	}
+	if err != nil {
+		return engine.Edit{}, info, fmt.Errorf("finish data file: %w", err)
+	}
+	if err := compare(r, digest); err != nil {
+		return engine.Edit{}, info, fmt.Errorf("read back blocks [%d, %d): %w", info.From, info.To, err)
+	}
+	edit := engine.Edit{Add: []engine.NewRow{{File: r.file, Row: rowOf(info, digest, 0)}}}
+	index, err := s.engine.NewFile(engine.KindIndex)
+	if err != nil {
+		return engine.Edit{}, info, err
+	}
+	edit.Add = append(edit.Add, engine.NewRow{File: index})
+	out := bufio.NewWriterSize(index, writeBuffer)
+	indexInfo, indexDigest, err := r.builder.WriteIndex(out)
+	if err == nil {
+		err = out.Flush()
+	}
+	if err != nil {
+		return engine.Edit{}, info, errors.Join(fmt.Errorf("write index file: %w", err), index.Abort())
+	}
+	edit.Add[1].Row = rowOf(indexInfo, indexDigest, 0)
+	return edit, info, nil
+}
+
+// rowOf makes the catalog row of a segment file.
+func rowOf(i segments.Info, digest [32]byte, level uint8) engine.FileRow {
+	return engine.FileRow{
+		Kind: engine.Kind(i.Kind), Level: level, Profile: i.Profile, From: i.From, To: i.To,
+		Transactions: i.Transactions, Logs: i.Logs, Digest: digest,
+		FirstHash: i.FirstHash, LastHash: i.LastHash, ParentHash: i.FirstParent,
+	}
+}
+
+var errReadBack = errors.New("a block reads back different from what was added")
+
+// compare reads a finished data file and compares every block with what was added: canonical receipts,
+// blooms and roots follow from equal blocks. It does not use the store's page
+// cache, which belongs to queries.
+func compare(r *run, digest [32]byte) error {
+	f, err := segments.Open(r.file.Path(), 0, r.file, segments.NewCache(readBackCache))
+	if err != nil {
+		return err
+	}
+	if f.Digest() != digest {
+		return corrupt.New(f.Name(), errReadBack)
+	}
+	d, err := segments.NewData(f)
+	if err != nil {
+		return err
+	}
+	var hasher xxh3.Hasher
+	var b chain.Block
+	for i, want := range r.digests {
+		n := f.Info().From + uint64(i)
+		if err := d.Load(n, chain.PartsAll, &b, nil); err != nil {
+			return err
+		}
+		if blockDigest(&hasher, &b) != want {
+			return corrupt.New(f.Name(), fmt.Errorf("block %d: %w", n, errReadBack))
+		}
+	}
+	return nil
+}
