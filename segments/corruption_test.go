@@ -8,6 +8,7 @@ import (
 
 	"github.com/leani-go/leani/chain"
 	"github.com/leani-go/leani/codec"
+	"github.com/leani-go/leani/internal/chainmodel"
 	"github.com/leani-go/leani/internal/corrupt"
 )
 
@@ -78,13 +79,13 @@ func readRows(f *File) error {
 }
 
 func smallPair(t testing.TB) (data, index []byte) {
-	m := newChainModel(11, 5)
+	m := chainmodel.New(11, 5)
 	var blocks []*chain.Block
 	for len(blocks) < 4 {
-		if b := m.block(); len(b.Logs) < 60 {
+		if b := m.Block(); len(b.Logs) < 60 {
 			blocks = append(blocks, b)
 		} else {
-			m.next, m.parent = b.Number, b.ParentHash
+			m.Next, m.Parent = b.Number, b.ParentHash
 		}
 	}
 	return buildPair(t, blocks, codec.Snappy)

@@ -2,17 +2,16 @@ package segments
 
 import (
 	"bytes"
-	"encoding/binary"
 	"math/rand/v2"
 	"reflect"
 	"slices"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/google/go-cmp/cmp"
 	"github.com/leani-go/leani/chain"
 	"github.com/leani-go/leani/codec"
+	"github.com/leani-go/leani/internal/chainmodel"
 )
 
 // memorySource is a file in memory.
@@ -22,109 +21,6 @@ func (m memorySource) ReadAt(b []byte, at int64) (int, error) {
 	return bytes.NewReader(m).ReadAt(b, at)
 }
 func (m memorySource) Size() int64 { return int64(len(m)) }
-
-// chainModel makes blocks that look like a chain: popular and rare addresses and topics, empty
-// blocks, blocks without logs, long gaps between logging transactions, all data lengths.
-type chainModel struct {
-	rng       *rand.Rand
-	next      uint64
-	parent    common.Hash
-	addresses []common.Address
-	topics    []common.Hash
-}
-
-func newChainModel(seed uint64, from uint64) *chainModel {
-	m := &chainModel{rng: rand.New(rand.NewPCG(seed, 7)), next: from}
-	for i := range 60 {
-		h := m.hash()
-		m.addresses = append(m.addresses, common.Address(h[:20]))
-		switch i % 4 {
-		case 0:
-			clear(h[:12])
-		case 1:
-			clear(h[:31])
-		}
-		m.topics = append(m.topics, h)
-	}
-	return m
-}
-
-func (m *chainModel) hash() (h common.Hash) {
-	for i := 0; i < 32; i += 8 {
-		binary.LittleEndian.PutUint64(h[i:], m.rng.Uint64())
-	}
-	return h
-}
-
-// popular picks small numbers often.
-func (m *chainModel) popular(n int) int { return min(n-1, int(m.rng.ExpFloat64()*float64(n)/8)) }
-
-func (m *chainModel) bytes(n int) []byte {
-	b := make([]byte, n)
-	for i := range b {
-		if m.rng.IntN(3) == 0 {
-			b[i] = byte(m.rng.Uint32())
-		}
-	}
-	return b
-}
-
-func (m *chainModel) log() chain.Log {
-	l := chain.Log{Address: &m.addresses[m.popular(len(m.addresses))], NumTopics: uint8(m.rng.IntN(5))}
-	for k := range int(l.NumTopics) {
-		t := m.topics[m.popular(len(m.topics))]
-		if k > 0 && m.rng.IntN(4) == 0 {
-			t = m.hash() // seen once
-		}
-		l.Topics[k] = &t
-	}
-	switch m.rng.IntN(10) {
-	case 0:
-	case 1:
-		l.Data = m.bytes(m.rng.IntN(9000))
-	case 2:
-		l.Data = m.bytes(m.rng.IntN(100))
-	default:
-		l.Data = make([]byte, 32*(1+m.rng.IntN(4)))
-		copy(l.Data[24:], m.bytes(8))
-	}
-	return l
-}
-
-func (m *chainModel) block() *chain.Block {
-	b := &chain.Block{HasReceipts: true, Ommers: []byte{0xc0}}
-	// A header that starts as real ones do: a list of more than 255 bytes, the parent hash first.
-	b.Header = append([]byte{0xf9, 0x02, 0x00, 0xa0}, m.parent[:]...)
-	b.Header = append(b.Header, m.bytes(0x200-33)...)
-	b.BlockRef = chain.BlockRef{Number: m.next, Hash: crypto.Keccak256Hash(b.Header), ParentHash: m.parent, Timestamp: 1700000000 + 12*m.next}
-	m.next, m.parent = m.next+1, b.Hash
-	if m.rng.IntN(2) == 0 {
-		b.Withdrawals = append([]byte{0xc0}, m.bytes(m.rng.IntN(50))...)
-	}
-	if m.rng.IntN(5) == 0 {
-		return b
-	}
-	gas := uint64(0)
-	quiet := m.rng.IntN(4) == 0
-	for i := range m.rng.IntN(60) + m.rng.IntN(2)*m.rng.IntN(500) {
-		b.Transactions = append(b.Transactions, m.bytes(1+m.rng.IntN(400)))
-		b.TransactionHashes = append(b.TransactionHashes, m.hash())
-		gas += uint64(m.rng.IntN(1 << 20))
-		r := chain.Receipt{Type: byte(i % 5), Status: byte(m.rng.IntN(2)), CumulativeGasUsed: gas}
-		if m.rng.IntN(50) == 0 {
-			h := m.hash()
-			r.PostState, r.Status = h[:], 0
-		}
-		if !quiet && m.rng.IntN(3) == 0 || m.rng.IntN(300) == 0 {
-			for range m.rng.IntN(6) {
-				b.Logs = append(b.Logs, m.log())
-			}
-		}
-		r.LogsEnd = uint32(len(b.Logs))
-		b.Receipts = append(b.Receipts, r)
-	}
-	return b
-}
 
 // buildPair builds the data and the index file of blocks.
 func buildPair(t testing.TB, blocks []*chain.Block, c codec.Compression) (data, index []byte) {
@@ -202,10 +98,10 @@ func normal(b *chain.Block) *chain.Block {
 func TestDataRoundTrip(t *testing.T) {
 	for c := range codec.Compression(4) {
 		t.Run(c.String(), func(t *testing.T) {
-			m := newChainModel(uint64(c)+1, 1000)
+			m := chainmodel.New(uint64(c)+1, 1000)
 			var blocks []*chain.Block
 			for range 120 {
-				blocks = append(blocks, m.block())
+				blocks = append(blocks, m.Block())
 			}
 			raw, _ := buildPair(t, blocks, c)
 			d := openData(t, raw, NewCache(1<<20))
@@ -239,10 +135,10 @@ func TestDataRoundTrip(t *testing.T) {
 
 // A cursor finds exactly the matching rows, in any order of visits.
 func TestCursorFind(t *testing.T) {
-	m := newChainModel(42, 0)
+	m := chainmodel.New(42, 0)
 	var blocks []*chain.Block
 	for range 80 {
-		blocks = append(blocks, m.block())
+		blocks = append(blocks, m.Block())
 	}
 	raw, _ := buildPair(t, blocks, codec.None)
 	d := openData(t, raw, NewCache(1<<20))
@@ -262,15 +158,15 @@ func TestCursorFind(t *testing.T) {
 	}
 	filters := []chain.LogFilter{
 		{},
-		{Addresses: m.addresses[:1]},
-		{Addresses: m.addresses[:20]},
-		{Topics: [][]common.Hash{m.topics[:2]}},
-		{Topics: [][]common.Hash{nil, m.topics[:15], nil}},
-		{Addresses: m.addresses[:3], Topics: [][]common.Hash{m.topics[:30], m.topics[:5]}},
+		{Addresses: m.Addresses[:1]},
+		{Addresses: m.Addresses[:20]},
+		{Topics: [][]common.Hash{m.Topics[:2]}},
+		{Topics: [][]common.Hash{nil, m.Topics[:15], nil}},
+		{Addresses: m.Addresses[:3], Topics: [][]common.Hash{m.Topics[:30], m.Topics[:5]}},
 		{Topics: [][]common.Hash{nil, nil, nil, nil}},
 		{Topics: [][]common.Hash{nil, nil, nil, nil, nil}},
 	}
-	order := m.rng.Perm(len(rows))
+	order := m.Rand.Perm(len(rows))
 	for fi := range filters {
 		matcher := NewMatcher(&filters[fi])
 		for pass, visit := range [][]int{order, nil} {
@@ -408,18 +304,18 @@ func checkIndex(t *testing.T, x *Index, blocks []*chain.Block, rng *rand.Rand) {
 
 // An index holds every position of every term; merging indexes gives what one over all blocks holds.
 func TestIndexAndMerge(t *testing.T) {
-	m := newChainModel(5, 7)
+	m := chainmodel.New(5, 7)
 	var all []*chain.Block
 	var parts []*Index
 	cache := NewCache(1 << 20)
 	for i, n := range []int{100, 1, 37, 60} {
 		var blocks []*chain.Block
 		for range n {
-			blocks = append(blocks, m.block())
+			blocks = append(blocks, m.Block())
 		}
 		_, raw := buildPair(t, blocks, codec.None)
 		x := openIndex(t, raw, uint64(10+i), cache)
-		checkIndex(t, x, blocks, m.rng)
+		checkIndex(t, x, blocks, m.Rand)
 		parts = append(parts, x)
 		all = append(all, blocks...)
 	}
@@ -432,19 +328,19 @@ func TestIndexAndMerge(t *testing.T) {
 	if x.Info() != info || x.Digest() != digest {
 		t.Fatalf("info %+v, want %+v", x.Info(), info)
 	}
-	checkIndex(t, x, all, m.rng)
+	checkIndex(t, x, all, m.Rand)
 	if _, _, err := MergeIndexes(t.Context(), &out, []*Index{parts[0], parts[2]}); err == nil {
 		t.Fatal("merge of distant ranges accepted")
 	}
 }
 
 func TestSendersRoundTrip(t *testing.T) {
-	m := newChainModel(3, 0)
-	raw, _ := buildPair(t, []*chain.Block{m.block(), m.block(), m.block(), m.block()}, codec.None)
+	m := chainmodel.New(3, 0)
+	raw, _ := buildPair(t, []*chain.Block{m.Block(), m.Block(), m.Block(), m.Block()}, codec.None)
 	d := openData(t, raw, nil)
 	var senders []common.Address
 	for range d.Info().Transactions {
-		h := m.hash()
+		h := m.Hash()
 		senders = append(senders, common.Address(h[:20]))
 	}
 	var out bytes.Buffer
