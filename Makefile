@@ -1,0 +1,74 @@
+# Everything here also works without make: the recipes are plain commands, and what would be a
+# shell program is Go in internal/tools. A machine needs Go, git, make and a C compiler.
+
+GO ?= go
+# Packages for test, race, fuzz, bench: make test PKG=./engine/...
+PKG ?= ./...
+# Time for each fuzz target, or a number of runs such as 1000x.
+FUZZTIME ?= 10s
+# Random histories of the crash model.
+HISTORIES ?= 2000
+# Benchmarks to run, and rounds of bench-compare.
+BENCH ?= .
+COUNT ?= 6
+# Where `make run` listens.
+BIND ?= 127.0.0.1:8545
+
+# Packages whose goroutines meet; the others gain nothing from the race detector.
+RACE = ./cmd/... ./engine/... ./ingest/... ./internal/progress ./segments/... ./serve/...
+
+.DEFAULT_GOAL := help
+.PHONY: help build run demo test race invariants crash fuzz golden generate lint fmt bench bench-compare check clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+
+build: ## build bin/leani
+	$(GO) build -o bin/leani ./cmd/leani
+
+run: build ## fill a demo store from bundled Mainnet blocks and serve it on BIND until Ctrl-C
+	$(GO) run ./internal/tools/demo -dir data/run -bind $(BIND) -stay
+
+demo: build ## the same on a free port, with a few queries; ends by itself
+	$(GO) run ./internal/tools/demo
+
+test: ## run all tests of PKG
+	$(GO) test -timeout 10m $(PKG)
+
+race: ## run the tests of concurrent packages with the race detector
+	$(GO) test -race -timeout 15m $(RACE)
+
+invariants: ## run the tests with the checks of internal/invariants
+	$(GO) test -tags invariants -timeout 15m $(PKG)
+
+crash: ## run HISTORIES random histories of the store with crashes
+	$(GO) test -timeout 60m -run Crash -count 1 ./engine -crash.histories $(HISTORIES)
+
+fuzz: ## run every fuzz target of PKG for FUZZTIME
+	$(GO) run ./internal/tools/task fuzz -time $(FUZZTIME) $(PKG)
+
+golden: ## rewrite golden files; read the difference before you commit it
+	$(GO) run ./internal/tools/task golden
+
+generate: ## rewrite what is derived from source: settings schema and tables
+	$(GO) run ./internal/tools/configdoc
+
+lint: ## gofmt, go vet, staticcheck
+	$(GO) run ./internal/tools/task fmt-check
+	$(GO) vet ./...
+	$(GO) tool staticcheck ./...
+
+fmt: ## format the source
+	gofmt -w .
+
+bench: ## run the benchmarks BENCH of PKG
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -timeout 60m $(PKG)
+
+bench-compare: ## compare BENCH of PKG with revision REF
+	$(GO) run ./internal/tools/task bench-compare -ref '$(REF)' -bench '$(BENCH)' -count $(COUNT) -pkg '$(PKG)'
+
+check: lint test race ## all that CI runs besides test: lint, tests (layering among them), race, short fuzz
+	$(GO) run ./internal/tools/task fuzz -time 3s $(PKG)
+
+clean: ## remove what the other targets made
+	rm -rf bin data/demo data/run

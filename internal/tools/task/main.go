@@ -1,0 +1,59 @@
+// Command task holds what the Makefile's recipes would otherwise be shell programs for.
+//
+//	task fuzz [-time 10s] [packages]         run every fuzz target for a while
+//	task golden                              rewrite the golden files of all packages
+//	task bench-compare -ref REF [-bench X]   compare benchmarks with another revision
+//	task fmt-check                           list files that gofmt would change, and fail
+//
+// It runs in the project's root and prints the commands it runs.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, os.Args[1:])
+	stop()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "error: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	tasks := map[string]func(context.Context, []string) error{
+		"fuzz": fuzz, "golden": golden, "bench-compare": benchCompare, "fmt-check": formatCheck,
+	}
+	if len(args) == 0 || tasks[args[0]] == nil {
+		return fmt.Errorf("usage: task fuzz|golden|bench-compare|fmt-check [flags]")
+	}
+	return tasks[args[0]](ctx, args[1:])
+}
+
+// command prints and prepares a command with our output.
+func command(ctx context.Context, name string, args ...string) *exec.Cmd {
+	fmt.Printf("%s %s\n", name, strings.Join(args, " "))
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	return cmd
+}
+
+// formatCheck fails when gofmt would change a file.
+func formatCheck(ctx context.Context, _ []string) error {
+	out, err := exec.CommandContext(ctx, "gofmt", "-l", ".").Output()
+	if err != nil {
+		return fmt.Errorf("gofmt: %w", err)
+	}
+	if len(out) > 0 {
+		return fmt.Errorf("not formatted; run make fmt:\n%s", strings.TrimSpace(string(out)))
+	}
+	return nil
+}
