@@ -14,95 +14,96 @@ import (
 	"github.com/leani-go/leani/internal/chainfixture"
 )
 
-// Blocks with full transactions equal go-ethereum's answers, from the raw encodings alone, and
-// single transactions, headers and blocks with hashes are the same text in parts. RPC-102,
-// RPC-103
-func TestBlocksEqualGeth(t *testing.T) {
-	for _, fixture := range answeredBlocks(t) {
+// TestAnswersEqualGeth encodes every block that go-ethereum's answers are known for, from the
+// raw encodings alone; with -short every third. RPC-102, RPC-103, RPC-110
+func TestAnswersEqualGeth(t *testing.T) {
+	for _, fixture := range []answered{realBlocks(t), conformanceChain(t)} {
 		encoder := NewEncoder(fixture.network)
-		transactions := 0
-		for _, b := range fixture.blocks {
+		var kinds [setCodeType + 1]int
+		for i, b := range fixture.blocks {
+			if testing.Short() && i%3 != 0 {
+				continue
+			}
 			subject := fmt.Sprintf("chain %d block %d", b.ChainID, b.Number)
-			full, err := encoder.AppendBlock(nil, &b.Block, true)
-			if err != nil {
-				t.Errorf("%s: %v", subject, err)
-				continue
+			checkBlock(t, encoder, b, subject)
+			checkReceiptAnswers(t, encoder, b, subject)
+			for i := range b.Receipts {
+				kinds[b.Receipts[i].Type]++
 			}
-			got, want := full, []byte(b.Answer)
-			if !b.Complete {
-				missing := []string{"uncles", "withdrawals", "size"}
-				got, want = without(t, got, missing...), without(t, want, missing...)
-			}
-			sameJSON(t, subject, got, want)
-
-			// The hashes take the place of the transactions.
-			text := full
-			for i := range b.Transactions {
-				one, err := encoder.AppendTransaction(nil, &b.Block, i)
-				if err != nil {
-					t.Errorf("%s transaction %d: %v", subject, i, err)
-					continue
-				}
-				if !bytes.Contains(text, one) {
-					t.Errorf("%s transaction %d alone differs from the one in the block: %s", subject, i, one)
-				}
-				text = bytes.Replace(text, one, fmt.Appendf(nil, "%q", b.TransactionHashes[i].Hex()), 1)
-				transactions++
-			}
-			withHashes, err := encoder.AppendBlock(nil, &b.Block, false)
-			if err != nil {
-				t.Errorf("%s: %v", subject, err)
-			}
-			if !bytes.Equal(withHashes, text) {
-				t.Errorf("%s with hashes: got %s, want %s", subject, withHashes, text)
-			}
-
-			head, err := encoder.AppendHeader(nil, &b.Block)
-			if err != nil {
-				t.Errorf("%s: header: %v", subject, err)
-				continue
-			}
-			sameJSON(t, subject+" header", head, without(t, b.Answer, "transactions", "uncles", "withdrawals", "size"))
 		}
-		t.Logf("%d blocks, %d transactions", len(fixture.blocks), transactions)
+		t.Logf("%d blocks, receipts by type %v", len(fixture.blocks), kinds)
 	}
 }
 
-// Receipts of whole blocks equal go-ethereum's answers, and single receipts and logs are the
-// same text in parts. RPC-102, RPC-103, RPC-110
-func TestReceiptsEqualGeth(t *testing.T) {
-	for _, fixture := range answeredBlocks(t) {
-		encoder := NewEncoder(fixture.network)
-		var kinds [setCodeType + 1]int
-		for _, b := range fixture.blocks {
-			subject := fmt.Sprintf("chain %d block %d", b.ChainID, b.Number)
-			all, err := encoder.AppendReceipts(nil, &b.Block)
-			if err != nil {
-				t.Errorf("%s: %v", subject, err)
-				continue
-			}
-			sameJSON(t, subject, all, b.AnswerReceipts)
-			for i := range b.Receipts {
-				one, err := encoder.AppendReceipt(nil, &b.Block, i)
-				if err != nil {
-					t.Errorf("%s receipt %d: %v", subject, i, err)
-				} else if !bytes.Contains(all, one) {
-					t.Errorf("%s receipt %d alone differs from the one in the block: %s", subject, i, one)
-				}
-				kinds[b.Receipts[i].Type]++
-			}
-			rest := all
-			for i, l := range foundLogs(&b.Block) {
-				one := encoder.AppendLog(nil, &l)
-				at := bytes.Index(rest, one)
-				if at < 0 {
-					t.Errorf("%s log %d alone differs from the one in its receipt: %s", subject, i, one)
-					break
-				}
-				rest = rest[at+len(one):]
-			}
+// checkBlock compares a block with full transactions and its header with the answer. Single
+// transactions and the block with hashes have to be parts of the same text.
+func checkBlock(t *testing.T, encoder *Encoder, b *chainfixture.Block, subject string) {
+	full, err := encoder.AppendBlock(nil, &b.Block, true)
+	if err != nil {
+		t.Errorf("%s: %v", subject, err)
+		return
+	}
+	got, want := full, []byte(b.Answer)
+	if !b.Complete {
+		missing := []string{"uncles", "withdrawals", "size"}
+		got, want = without(t, got, missing...), without(t, want, missing...)
+	}
+	sameJSON(t, subject, got, want)
+
+	var text []byte
+	rest := full
+	for i := range b.Transactions {
+		one, err := encoder.AppendTransaction(nil, &b.Block, i)
+		at := bytes.Index(rest, one)
+		if err != nil || at < 0 {
+			t.Errorf("%s: transaction %d alone: %s, %v; in the block: %.500s", subject, i, one, err, rest)
+			return
 		}
-		t.Logf("receipts by type: %v", kinds)
+		text = fmt.Appendf(append(text, rest[:at]...), "%q", b.TransactionHashes[i].Hex())
+		rest = rest[at+len(one):]
+	}
+	text = append(text, rest...)
+	hashes, err := encoder.AppendBlock(nil, &b.Block, false)
+	if err != nil || !bytes.Equal(hashes, text) {
+		t.Errorf("%s: with hashes: got %s, %v; want %s", subject, hashes, err, text)
+	}
+
+	head, err := encoder.AppendHeader(nil, &b.Block)
+	if err != nil {
+		t.Errorf("%s: header: %v", subject, err)
+		return
+	}
+	sameJSON(t, subject+" header", head, without(t, b.Answer, "transactions", "uncles", "withdrawals", "size"))
+}
+
+// checkReceiptAnswers compares the receipts of a block with the answer. Single receipts and
+// logs have to be parts of the same text.
+func checkReceiptAnswers(t *testing.T, encoder *Encoder, b *chainfixture.Block, subject string) {
+	all, err := encoder.AppendReceipts(nil, &b.Block)
+	if err != nil {
+		t.Errorf("%s: receipts: %v", subject, err)
+		return
+	}
+	sameJSON(t, subject+" receipts", all, b.AnswerReceipts)
+	rest := all
+	for i := range b.Receipts {
+		one, err := encoder.AppendReceipt(nil, &b.Block, i)
+		at := bytes.Index(rest, one)
+		if err != nil || at < 0 {
+			t.Errorf("%s: receipt %d alone: %s, %v; in the block: %.500s", subject, i, one, err, rest)
+			return
+		}
+		rest = rest[at+len(one):]
+	}
+	rest = all
+	for i, l := range foundLogs(&b.Block) {
+		one := encoder.AppendLog(nil, &l)
+		at := bytes.Index(rest, one)
+		if at < 0 {
+			t.Errorf("%s: log %d alone: %s; in its receipt: %.500s", subject, i, one, rest)
+			return
+		}
+		rest = rest[at+len(one):]
 	}
 }
 
@@ -232,5 +233,33 @@ func TestIndexBeyondTheBlock(t *testing.T) {
 		if _, err := encoder.AppendReceipt(nil, b, index); !errors.Is(err, ErrIndex) {
 			t.Errorf("receipt %d: got error %v, want %v", index, err, ErrIndex)
 		}
+	}
+}
+
+// Once Encoder and buffer are warm nothing is allocated, whatever the types of transactions.
+func TestAllocatesNothing(t *testing.T) {
+	b := newBlock(t, newHeader(cancunTime, new(uint64)), seedEnvelopes(t)...)
+	address, topic := common.Address{3}, common.Hash{4}
+	for i := range b.Receipts {
+		b.Logs = append(b.Logs, chain.Log{Address: &address, NumTopics: 1, Topics: [4]*common.Hash{&topic}, Data: make([]byte, i)})
+		b.Receipts[i].LogsEnd = uint32(len(b.Logs))
+	}
+	logs := foundLogs(b)
+	encoder := NewEncoder(chain.Mainnet())
+	dst := make([]byte, 0, 1<<20)
+	if n := testing.AllocsPerRun(5, func() {
+		block, err := encoder.AppendBlock(dst, b, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		receipts, err := encoder.AppendReceipts(block, b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range logs {
+			receipts = encoder.AppendLog(receipts, &logs[i])
+		}
+	}); n != 0 {
+		t.Errorf("got %v allocations, want 0", n)
 	}
 }

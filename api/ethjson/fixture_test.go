@@ -60,12 +60,6 @@ type answered struct {
 	blocks  []*chainfixture.Block
 }
 
-// answeredBlocks are all fixtures with answers.
-func answeredBlocks(t testing.TB) []answered {
-	t.Helper()
-	return []answered{realBlocks(t), conformanceChain(t)}
-}
-
 func conformanceChain(t testing.TB) answered {
 	t.Helper()
 	return answered{conformanceNetwork(t), chainfixture.ConformanceChain(t)}
@@ -74,10 +68,7 @@ func conformanceChain(t testing.TB) answered {
 func realBlocks(t testing.TB) answered {
 	t.Helper()
 	real := answered{network: chain.Mainnet()}
-	for _, b := range chainfixture.RealBlocks(t) {
-		if b.Answer == nil {
-			continue
-		}
+	for _, b := range chainfixture.AnsweredBlocks(t) {
 		// What an incomplete source lacks is made up here, and left out of comparisons.
 		if !b.Complete && b.Ommers == nil {
 			b.Ommers = []byte{0xc0}
