@@ -1,0 +1,282 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/leani-go/leani/chain"
+	"github.com/leani-go/leani/engine"
+	"github.com/leani-go/leani/internal/corrupt"
+	"github.com/leani-go/leani/segments"
+	"github.com/zeebo/blake3"
+	"github.com/zeebo/xxh3"
+)
+
+// Prover proves a block against its own header. It is used by one goroutine.
+type Prover interface {
+	// Prove recomputes hash and roots of the block, which has the given number and, unless zero, the
+	// given parent, and compares them with the header. It may overwrite BlockRef and
+	// TransactionHashes of the block with what it computed.
+	Prove(b *chain.Block, number uint64, parent common.Hash) error
+}
+
+// VerifyOptions configure Verify.
+type VerifyOptions struct {
+	// NewProver makes a prover for each worker; nil leaves roots unproved and checks the rest.
+	NewProver func() Prover
+	// Workers is the number of goroutines; 0 stands for one each processor.
+	Workers int
+	// OnBlocks is told, from any worker, how many more blocks were verified; it may be nil.
+	OnBlocks func(blocks int)
+}
+
+// VerifyReport is the outcome of Verify.
+type VerifyReport struct {
+	Blocks, Transactions, Logs uint64
+	DataFiles, IndexFiles      int
+	// Digest is over the content of all blocks in order. It does not depend on how they are cut
+	// into files, merged or compressed: equal digests mean equal history.
+	Digest [32]byte
+	// Problems are all that was found, damaged files first. An empty list means that every byte is
+	// as written, every block agrees with its header, and every index lists exactly the logs and
+	// hashes that are there.
+	Problems []error
+}
+
+// Verify reads and proves everything that is retained. The error is about the verification itself
+// (cancelled, store closed); what is wrong with the history is in the report.
+func (s *Store) Verify(ctx context.Context, opts VerifyOptions) (VerifyReport, error) {
+	snap := s.engine.Acquire()
+	defer snap.Release()
+	if opts.Workers <= 0 {
+		opts.Workers = runtime.GOMAXPROCS(0)
+	}
+	if opts.OnBlocks == nil {
+		opts.OnBlocks = func(int) {}
+	}
+	v := verification{store: s, snap: snap, opts: opts, digests: map[*engine.FileRow]*fileProof{}}
+	data := snap.Rows(engine.KindData)
+	for _, row := range data {
+		v.digests[row] = &fileProof{}
+	}
+	v.each(ctx, data, v.dataFile)
+	v.each(ctx, snap.Rows(engine.KindIndex), v.indexFile)
+	v.each(ctx, snap.Rows(engine.KindSenders), v.sendersFile)
+	if err := ctx.Err(); err != nil {
+		return VerifyReport{}, err
+	}
+	r := VerifyReport{DataFiles: len(data), IndexFiles: len(snap.Rows(engine.KindIndex)), Problems: v.problems}
+	h := blake3.New()
+	for _, row := range data {
+		r.Blocks += row.Blocks()
+		r.Transactions += row.Transactions
+		r.Logs += row.Logs
+		_, _ = h.Write(v.digests[row].blocks)
+	}
+	copy(r.Digest[:], h.Sum(nil))
+	return r, nil
+}
+
+// Digest is the digest of the report of Verify, computed without proving anything.
+func (s *Store) Digest(ctx context.Context) ([32]byte, error) {
+	snap := s.engine.Acquire()
+	defer snap.Release()
+	h := blake3.New()
+	var hasher xxh3.Hasher
+	var b chain.Block
+	for _, row := range snap.Rows(engine.KindData) {
+		d, err := s.data(row)
+		if err != nil {
+			return [32]byte{}, err
+		}
+		for n := row.From; n < row.To; n++ {
+			if err := ctx.Err(); err != nil {
+				return [32]byte{}, err
+			}
+			if err := d.Load(n, chain.PartsAll, &b, nil); err != nil {
+				return [32]byte{}, err
+			}
+			sum := blockDigest(&hasher, &b).Bytes()
+			_, _ = h.Write(sum[:])
+		}
+	}
+	return [32]byte(h.Sum(nil)), nil
+}
+
+// verification is one run of Verify.
+type verification struct {
+	store   *Store
+	snap    *engine.Snapshot
+	opts    VerifyOptions
+	digests map[*engine.FileRow]*fileProof // by data file; the map itself does not change
+
+	mu       sync.Mutex
+	problems []error
+}
+
+// fileProof is what the data files contribute to the whole.
+type fileProof struct {
+	blocks []byte // digests of its blocks
+}
+
+func (v *verification) problem(err error) {
+	v.mu.Lock()
+	v.problems = append(v.problems, err)
+	v.mu.Unlock()
+}
+
+// each calls check for every row, on the workers.
+func (v *verification) each(ctx context.Context, rows []*engine.FileRow, check func(context.Context, *engine.FileRow) error) {
+	next := make(chan *engine.FileRow)
+	var group sync.WaitGroup
+	for range min(v.opts.Workers, max(len(rows), 1)) {
+		group.Go(func() {
+			for row := range next {
+				if err := check(ctx, row); err != nil && ctx.Err() == nil {
+					v.problem(err)
+				}
+			}
+		})
+	}
+	for _, row := range rows {
+		if ctx.Err() != nil {
+			break
+		}
+		next <- row
+	}
+	close(next)
+	group.Wait()
+}
+
+// openApart opens a file with a small cache of its own, so that verification reads the disk and leaves
+// the pages of queries alone.
+func (v *verification) openApart(row *engine.FileRow) (*segments.File, error) {
+	f, err := segments.Open(row.String(), 0, rowSource{v.store.engine, row}, segments.NewCache(readBackCache))
+	if err != nil {
+		return nil, err
+	}
+	if f.Digest() != row.Digest {
+		return nil, corruptRow(row, fmt.Errorf("digest: got %x want %x", f.Digest(), row.Digest))
+	}
+	return f, nil
+}
+
+var (
+	errTransactionHash = errors.New("stored transaction hash differs from the transaction's")
+	errBlockRow        = errors.New("block row differs from the header")
+)
+
+func (v *verification) dataFile(ctx context.Context, row *engine.FileRow) error {
+	f, err := v.openApart(row)
+	if err != nil {
+		return err
+	}
+	if err := f.CheckPages(ctx, nil); err != nil {
+		return err
+	}
+	d, err := segments.NewData(f)
+	if err != nil {
+		return err
+	}
+	var prover Prover
+	if v.opts.NewProver != nil {
+		prover = v.opts.NewProver()
+	}
+	var hasher xxh3.Hasher
+	var b chain.Block
+	var hashes []common.Hash
+	parent := row.ParentHash
+	proof := v.digests[row]
+	for n := row.From; n < row.To; n++ {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := d.Load(n, chain.PartsAll, &b, nil); err != nil {
+			return err
+		}
+		sum := blockDigest(&hasher, &b).Bytes()
+		proof.blocks = append(proof.blocks, sum[:]...)
+		ref := b.BlockRef
+		hashes = append(hashes[:0], b.TransactionHashes...)
+		if prover != nil {
+			if err := prover.Prove(&b, n, parent); err != nil {
+				return corruptRow(row, err)
+			}
+			if b.BlockRef != ref {
+				return corruptRow(row, fmt.Errorf("block %d: %w: got %v want %v", n, errBlockRow, ref, b.BlockRef))
+			}
+			if !slices.Equal(hashes, b.TransactionHashes) {
+				return corruptRow(row, fmt.Errorf("block %d: %w", n, errTransactionHash))
+			}
+		} else if ref.ParentHash != parent {
+			return corruptRow(row, fmt.Errorf("block %d: parent hash: got %x want %x", n, ref.ParentHash, parent))
+		}
+		parent = ref.Hash
+		v.opts.OnBlocks(1)
+	}
+	if parent != row.LastHash {
+		return corruptRow(row, fmt.Errorf("last block hash: got %x want %x", parent, row.LastHash))
+	}
+	return nil
+}
+
+var errIndexContent = errors.New("index does not list exactly what the data files hold")
+
+// indexFile compares the whole content of an index with the data files under it.
+func (v *verification) indexFile(ctx context.Context, row *engine.FileRow) error {
+	f, err := v.openApart(row)
+	if err != nil {
+		return err
+	}
+	if err := f.CheckPages(ctx, nil); err != nil {
+		return err
+	}
+	x, err := segments.NewIndex(f)
+	if err != nil {
+		return err
+	}
+	got, err := x.Sum(ctx)
+	if err != nil {
+		return err
+	}
+	var want segments.ContentSum
+	for _, r := range v.snap.DataFiles(row.Range()) {
+		df, err := v.openApart(r)
+		if err != nil {
+			return err
+		}
+		d, err := segments.NewData(df)
+		if err != nil {
+			return err
+		}
+		if err := d.AddTo(ctx, &want); err != nil {
+			return err
+		}
+	}
+	if got != want {
+		return corruptRow(row, fmt.Errorf("%w: sums got %+v want %+v", errIndexContent, got, want))
+	}
+	return nil
+}
+
+func (v *verification) sendersFile(ctx context.Context, row *engine.FileRow) error {
+	f, err := v.openApart(row)
+	if err != nil {
+		return err
+	}
+	if err := f.CheckPages(ctx, nil); err != nil {
+		return err
+	}
+	if _, err = segments.NewSenders(f); err != nil {
+		return err
+	}
+	if data, ok := v.snap.DataFile(row.From); !ok || data.FirstHash != row.FirstHash || data.LastHash != row.LastHash {
+		return corrupt.New(row.String(), errors.New("senders file belongs to other blocks"))
+	}
+	return nil
+}
