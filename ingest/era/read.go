@@ -155,6 +155,9 @@ func (f *File) load(r chain.Range, parts chain.Parts, buf *Buffer) (chain.Range,
 		runStart, runEnd := int64(0), int64(0) // in the file; the run's bytes end at position
 		flush := func() error {
 			length := int(runEnd - runStart)
+			if length == 0 {
+				return nil
+			}
 			return readFull(f.name, f.r, buf.stored[position-length:position], runStart)
 		}
 		for n := r.From; n < r.To; n++ {
