@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -203,6 +205,41 @@ func TestPackageComments(t *testing.T) {
 	for _, p := range packages(t) {
 		if strings.TrimSpace(p.Doc) == "" {
 			t.Errorf("%s has no package comment", p.name())
+		}
+	}
+}
+
+// Every direct dependency has its reason in the first ADR.
+func TestDependenciesHaveReasons(t *testing.T) {
+	root := filepath.Join("..", "..")
+	text, err := os.ReadFile(filepath.Join(root, "docs", "adr", "0001-dependencies.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("go", "mod", "edit", "-json")
+	cmd.Dir = root
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go mod edit: %v", err)
+	}
+	var mod struct {
+		Require []struct {
+			Path     string
+			Indirect bool
+		}
+		Tool []struct{ Path string }
+	}
+	if err := json.Unmarshal(out, &mod); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range mod.Require {
+		if name := strings.TrimPrefix(r.Path, "github.com/"); !r.Indirect && !bytes.Contains(text, []byte(name)) {
+			t.Errorf("%s has no line in docs/adr/0001-dependencies.md", r.Path)
+		}
+	}
+	for _, tool := range mod.Tool {
+		if name, _, _ := strings.Cut(tool.Path, "/cmd/"); !bytes.Contains(text, []byte(name)) {
+			t.Errorf("the tool %s has no line in docs/adr/0001-dependencies.md", tool.Path)
 		}
 	}
 }

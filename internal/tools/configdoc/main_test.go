@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/leani-go/leani/config"
 )
 
 // The tracked schema and tables are what the structs say now. When this fails, run
@@ -51,5 +53,25 @@ func TestDescription(t *testing.T) {
 		if got := description(in, "ID"); got != want {
 			t.Errorf("%q: got %q, want %q", in, got, want)
 		}
+	}
+}
+
+// The settings that the page shows are valid as they stand.
+func TestSamplesAreValid(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", tablesFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	samples := 0
+	for i, part := range bytes.Split(page, []byte("```")) {
+		if sample, ok := bytes.CutPrefix(part, []byte("toml\n")); ok && i%2 == 1 {
+			samples++
+			if _, err := config.Parse(sample, "sample", "/srv/node"); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if samples == 0 {
+		t.Error("no samples found")
 	}
 }
