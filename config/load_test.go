@@ -188,6 +188,9 @@ func TestScalars(t *testing.T) {
 		{new(SocketAddress), "[::1]:80", nil}, // compared by text below
 		{new(SocketAddress), "node.example:80", nil},
 		{new(AllowedOrigin), "HTTPS://App.Example:8443/", AllowedOrigin("https://app.example:8443")},
+		{new(AllowedOrigin), "https://app.example:443", AllowedOrigin("https://app.example")},
+		{new(AllowedOrigin), "http://[::1]:80/", AllowedOrigin("http://[::1]")},
+		{new(AllowedOrigin), "http://app.example:443", AllowedOrigin("http://app.example:443")},
 		{new(AllowedOrigin), "*", nil},
 		{new(AllowedOrigin), "null", nil},
 		{new(AllowedOrigin), "https://app.example:99999", nil},

@@ -2,7 +2,6 @@ package config
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"net/netip"
 	"net/url"
@@ -186,8 +185,8 @@ func (*AllowedHost) grammar() string {
 	return "write a host name, an IPv4 address or an IPv6 address in brackets, without scheme, port or wildcard"
 }
 
-// AllowedOrigin is a browser origin: scheme, host and optional port, in lower case and without
-// a trailing slash.
+// AllowedOrigin is a browser origin as browsers write it: scheme and host in lower case, and
+// the port unless it is the scheme's own.
 type AllowedOrigin string
 
 func (o *AllowedOrigin) fromTOML(v any) error {
@@ -199,12 +198,16 @@ func (o *AllowedOrigin) fromTOML(v any) error {
 	if err != nil || !allowedOrigin.MatchString(s) {
 		return errors.New("is not an origin")
 	}
-	if port := u.Port(); port != "" {
+	host, scheme, port := strings.ToLower(u.Host), strings.ToLower(u.Scheme), u.Port()
+	if port != "" {
 		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-			return fmt.Errorf("has no valid port")
+			return errors.New("has no valid port")
 		}
 	}
-	*o = AllowedOrigin(strings.ToLower(strings.TrimSuffix(s, "/")))
+	if scheme == "http" && port == "80" || scheme == "https" && port == "443" {
+		host = strings.TrimSuffix(host, ":"+port)
+	}
+	*o = AllowedOrigin(scheme + "://" + host)
 	return nil
 }
 
