@@ -136,7 +136,7 @@ func (f *File) detectEra1() error {
 func (f *File) detectEraE() error {
 	first, last := f.info.Range.From, f.info.Range.To-1
 	for slot := range f.info.slots {
-		offset, end := f.extent(first, slot)
+		offset, _ := f.extent(first, slot)
 		var b [recordHeaderSize]byte
 		if err := readFull(f.name, f.r, b[:], offset); err != nil {
 			return err
@@ -154,8 +154,8 @@ func (f *File) detectEraE() error {
 		}
 		f.slots[c], f.tags[c] = slot, r.tag
 
-		offset, end = f.extent(last, slot)
-		if r, err = f.recordAt(last, offset, f.tags[c], end-offset); err != nil {
+		offset, end := f.extent(last, slot)
+		if r, err = f.recordAt(last, offset, r.tag, end-offset); err != nil {
 			return err
 		}
 		f.tails[slot] = offset + recordHeaderSize + r.length

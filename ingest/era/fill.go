@@ -45,7 +45,7 @@ func (f *File) fill(b *chain.Block, number uint64, list *pieces, buf *Buffer, fr
 func fillHeader(b *chain.Block, number uint64, plain []byte) error {
 	var h header.Header
 	if err := header.Parse(plain, &h); err != nil {
-		return err
+		return fmt.Errorf("header: %w", err)
 	}
 	if h.Number != number {
 		return fmt.Errorf("header number: got %d, the index says %d", h.Number, number)

@@ -10,7 +10,7 @@ import (
 func FolderPath(folder string) (string, error) {
 	if !strings.HasPrefix(folder, "file:") {
 		if scheme, _, found := strings.Cut(folder, "://"); found {
-			return "", fmt.Errorf("era folder %q: scheme %q is not available in this build, use file:", folder, scheme)
+			return "", fmt.Errorf("era folder %q: scheme %q is not available in this build, only file: is", folder, scheme)
 		}
 		return folder, nil
 	}

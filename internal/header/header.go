@@ -1,8 +1,6 @@
 package header
 
 import (
-	"fmt"
-
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 
@@ -55,7 +53,7 @@ const (
 
 // Parse reads a header that is exactly encoded. It refuses anything but canonical RLP, a
 // field of the wrong length, and fields beyond the ones of Header. The result aliases
-// encoded. An error wraps an *rlp.Error that gives the offset; h is then unspecified.
+// encoded. An error is an *rlp.Error, which gives the offset; h is then unspecified.
 func Parse(encoded []byte, h *Header) error {
 	r := rlp.OpenList(encoded)
 	*h = Header{
@@ -97,10 +95,7 @@ func Parse(encoded []byte, h *Header) error {
 		}
 		h.Fields++
 	}
-	if err := r.End(); err != nil {
-		return fmt.Errorf("header: %w", err)
-	}
-	return nil
+	return r.End()
 }
 
 func hash(r *rlp.Reader) *common.Hash {
