@@ -1,0 +1,710 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sort"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/leani-go/leani/chain"
+	"github.com/leani-go/leani/keys"
+)
+
+// TestCrashModel runs random histories of a store on a disk that crashes at random operations,
+// and compares what is there after every reopen with a model that knows only what was
+// acknowledged.
+//
+// It proves what docs/adr/0003-crash-story.md promises: acknowledged edits survive with the
+// exact content of their files; the edit in flight is there as a whole or not at all; pinned
+// snapshots stay readable; no temporary or replaced file leaks; the quarantine holds the
+// foreign files that the test planted, all of them, and nothing else; Check is clean.
+//
+// A history is a pure function of its seed, except for the timing of Pebble's and the
+// reaper's background work. Replay one with -crash.seed=N; run more with -crash.histories=N.
+var (
+	crashHistories = flag.Int("crash.histories", 300, "number of random histories in TestCrashModel")
+	crashSeed      = flag.Uint64("crash.seed", 0, "run only the history of this seed")
+)
+
+// STO-002 STO-017 STO-024
+func TestCrashModel(t *testing.T) {
+	if *crashSeed != 0 {
+		runHistory(t, *crashSeed)
+		return
+	}
+	n := *crashHistories
+	if testing.Short() {
+		n = min(n, 50)
+	}
+	base := uint64(time.Now().UnixNano())
+	for i := range n {
+		if runHistory(t, base+uint64(i)); t.Failed() {
+			t.Fatalf("history %d failed; replay with -run TestCrashModel -crash.seed=%d", i, base+uint64(i))
+		}
+	}
+}
+
+// modelFile is a file as the model knows it: what identifies it to the outside, and its bytes.
+type modelFile struct {
+	kind    Kind
+	level   uint8
+	blocks  chain.Range
+	content string
+}
+
+// world is one history: a machine, the store on it, and what must be true.
+type world struct {
+	t    *testing.T
+	seed uint64
+	rng  *rand.Rand
+
+	disk    *vfs.MemFS
+	machine *machine
+	engine  *Engine
+
+	acknowledged []modelFile // of all acknowledged edits
+	inFlight     []modelFile // after the edit that was being committed, nil for none
+	foreign      map[string]bool
+	pins         []pin
+	log          []string
+}
+
+// pin is a snapshot that is held and what it must show.
+type pin struct {
+	snapshot *Snapshot
+	files    []modelFile
+}
+
+func runHistory(t *testing.T, seed uint64) {
+	t.Helper()
+	w := &world{t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 3)), foreign: map[string]bool{}}
+	defer func() {
+		if t.Failed() {
+			t.Logf("history of seed %d:\n  %s", seed, strings.Join(w.log, "\n  "))
+		}
+	}()
+	w.disk = vfs.NewCrashableMem()
+	for range 2 + w.rng.IntN(4) {
+		w.session()
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+func (w *world) note(format string, args ...any) { w.log = append(w.log, fmt.Sprintf(format, args...)) }
+
+func (w *world) fail(format string, args ...any) {
+	w.t.Helper()
+	w.t.Errorf("seed %d: %s", w.seed, fmt.Sprintf(format, args...))
+}
+
+// session opens the store, works with it, and ends in a crash or a clean close.
+func (w *world) session() {
+	if !w.open() {
+		return
+	}
+	for range w.rng.IntN(25) {
+		w.step()
+		if w.t.Failed() || w.machine.hasStopped() {
+			break
+		}
+	}
+	if w.t.Failed() {
+		w.leave(w.disk)
+		return
+	}
+	w.verifyPins() // also in a failed store
+	if w.machine.hasStopped() || w.rng.IntN(2) == 0 {
+		survivor := w.machine.crash()
+		w.note("crash at %s", w.machine)
+		w.leave(survivor)
+		return
+	}
+	w.releasePins()
+	pending := w.engine.mu.pending
+	err := w.engine.Close()
+	stopped := w.machine.hasStopped()
+	if err != nil && !stopped && pending == 0 {
+		w.fail("close: %v", err)
+	}
+	if stopped {
+		w.disk = w.machine.crash()
+		w.note("crash in close at %s", w.machine)
+	} else {
+		w.note("close")
+	}
+	w.plant()
+}
+
+// leave gives up a store whose machine has crashed: its process would be gone.
+func (w *world) leave(next *vfs.MemFS) {
+	_ = w.engine.Close()
+	w.pins = nil
+	w.disk = next
+}
+
+// open opens the store, with crashes on the way, and verifies what is there.
+func (w *world) open() bool {
+	for attempt := 0; ; attempt++ {
+		w.machine = newMachine(w.disk, rand.New(rand.NewPCG(w.seed, w.rng.Uint64())))
+		if attempt < 3 && w.rng.IntN(10) < 8 {
+			w.machine.stopAt = w.rng.IntN(250)
+			if w.rng.IntN(4) == 0 {
+				w.machine.stopAt = w.rng.IntN(40) // in recovery
+			}
+		}
+		opts := testOptions(w.machine.fs())
+		opts.noReaper = w.seed%2 == 0
+		opts.OpenFiles = 1 + w.rng.IntN(4)
+		opts.ChainID = testChain
+		e, err := Open(opts)
+		if err == nil {
+			w.engine = e
+			w.note("open: generation %d, recovery %+v", e.catalog().generation, e.Recovery())
+			break
+		}
+		if !w.machine.hasStopped() {
+			w.fail("open: %v", err)
+			return false
+		}
+		w.note("crash in open at %s", w.machine)
+		w.disk = w.machine.crash()
+	}
+	w.settle()
+	w.verifyCheck()
+	w.verifyQuarantine()
+	return !w.t.Failed()
+}
+
+// settle finds out whether the edit in flight happened, and verifies the files either way.
+func (w *world) settle() {
+	got, err := readFiles(w.engine)
+	if err != nil {
+		w.fail("read after open: %v", err)
+		return
+	}
+	switch {
+	case sameFiles(got, w.acknowledged):
+	case w.inFlight != nil && sameFiles(got, w.inFlight):
+		w.note("the edit in flight happened")
+		w.acknowledged = w.inFlight
+	default:
+		w.fail("after open:\ngot          %v\nacknowledged %v\nin flight    %v", describe(got), describe(w.acknowledged), describe(w.inFlight))
+	}
+	w.inFlight = nil
+	w.verifyCoverage()
+}
+
+// step does one random thing.
+func (w *world) step() {
+	switch w.rng.IntN(20) {
+	case 0, 1, 2, 3, 4, 5:
+		w.seal()
+	case 6, 7:
+		w.addSenders()
+	case 8, 9:
+		w.addIndex()
+	case 10, 11:
+		w.mergeIndexes()
+	case 12, 13:
+		w.repack()
+	case 14:
+		w.prune()
+	case 15:
+		w.refused()
+	case 16:
+		w.pins = append(w.pins, pin{w.engine.Acquire(), slices.Clone(w.acknowledged)})
+		w.note("pin")
+	case 17:
+		w.verifyPins()
+		if len(w.pins) > 0 {
+			i := w.rng.IntN(len(w.pins))
+			w.pins[i].snapshot.Release()
+			w.pins = slices.Delete(w.pins, i, i+1)
+			w.note("release")
+		}
+	case 18:
+		w.reap()
+	case 19:
+		w.forgetOrAbort()
+	}
+}
+
+func (w *world) reap() {
+	w.note("reap")
+	if err := w.engine.reap(); err != nil && !w.machine.hasStopped() {
+		w.fail("reap: %v", err)
+	}
+	if w.rng.IntN(3) == 0 && !w.machine.hasStopped() {
+		w.verifyCheck()
+	}
+}
+
+// forgetOrAbort begins a file that is never committed.
+func (w *world) forgetOrAbort() {
+	row, err := pendingOf(w.engine, KindData, 0, chain.Range{From: 1, To: 2}, randomContent(w.rng))
+	switch {
+	case err != nil:
+		w.expectStopped("begin", err)
+	case w.rng.IntN(2) == 0:
+		w.note("abort")
+		if err := row.File.Abort(); err != nil {
+			w.expectStopped("abort", err)
+		}
+	default:
+		w.note("forget a file")
+	}
+}
+
+func (w *world) expectStopped(what string, err error) {
+	w.t.Helper()
+	if !w.machine.hasStopped() {
+		w.fail("%s: %v", what, err)
+	}
+}
+
+// commit commits files that appear and files that go.
+func (w *world) commit(what string, add, remove []modelFile) {
+	w.t.Helper()
+	if len(add)+len(remove) == 0 {
+		return
+	}
+	w.note("%s: add %v remove %v", what, describe(add), describe(remove))
+	var edit Edit
+	for _, f := range add {
+		row, err := pendingOf(w.engine, f.kind, f.level, f.blocks, []byte(f.content))
+		if err != nil {
+			w.expectStopped("begin", err)
+			return
+		}
+		edit.Add = append(edit.Add, row)
+	}
+	next := slices.Clone(w.acknowledged)
+	for _, f := range remove {
+		i := slices.Index(next, f)
+		next = slices.Delete(next, i, i+1)
+		edit.Remove = append(edit.Remove, w.rowOf(f))
+	}
+	next = append(next, add...)
+	w.inFlight = next
+	if err := w.engine.Commit(context.Background(), edit); err != nil {
+		w.expectStopped("commit", err)
+		if err2 := w.engine.Commit(context.Background(), edit); err2 == nil {
+			w.fail("a commit after a failed one succeeds")
+		}
+		return
+	}
+	w.acknowledged, w.inFlight = next, nil
+	if got, err := readFiles(w.engine); err == nil && !sameFiles(got, next) {
+		w.fail("after commit: got %v want %v", describe(got), describe(next))
+	}
+	w.verifyCoverage()
+}
+
+func (w *world) rowOf(f modelFile) *FileRow {
+	s := w.engine.Acquire()
+	defer s.Release()
+	for _, r := range s.Rows(f.kind) {
+		if r.Level == f.level && r.Range() == f.blocks {
+			return r
+		}
+	}
+	w.t.Fatalf("seed %d: no row of %v", w.seed, describe([]modelFile{f}))
+	return nil
+}
+
+// of lists the acknowledged files of a kind and level in block order; level -1 is any.
+func (w *world) of(kind Kind, level int) []modelFile {
+	var list []modelFile
+	for _, f := range w.acknowledged {
+		if f.kind == kind && (level < 0 || int(f.level) == level) {
+			list = append(list, f)
+		}
+	}
+	sort.Slice(list, func(i, j int) bool { return list[i].blocks.From < list[j].blocks.From })
+	return list
+}
+
+func (w *world) newFile(kind Kind, level uint8, blocks chain.Range) modelFile {
+	return modelFile{kind, level, blocks, string(randomContent(w.rng))}
+}
+
+// seal adds data files in a free range, at the end or in a gap, with or without sidecars.
+func (w *world) seal() {
+	data := w.of(KindData, 0)
+	from := uint64(w.rng.IntN(60))
+	if n := len(data); n > 0 && w.rng.IntN(2) == 0 {
+		from = data[n-1].blocks.To
+	}
+	room := uint64(1 + w.rng.IntN(12))
+	for _, f := range data {
+		if f.blocks.Contains(from) {
+			return
+		}
+		if f.blocks.From > from {
+			room = min(room, f.blocks.From-from)
+		}
+	}
+	whole := chain.Range{From: from, To: from + room}
+	parts := []chain.Range{whole}
+	if cut := from + uint64(w.rng.IntN(int(room)+1)); w.rng.IntN(3) == 0 && whole.From < cut && cut < whole.To {
+		parts = []chain.Range{{From: whole.From, To: cut}, {From: cut, To: whole.To}}
+	}
+	var add []modelFile
+	for _, r := range parts {
+		add = append(add, w.newFile(KindData, 0, r))
+		if w.rng.IntN(3) == 0 {
+			add = append(add, w.newFile(KindSenders, 0, r))
+		}
+	}
+	if w.rng.IntN(3) == 0 {
+		add = append(add, w.newFile(KindIndex, 0, whole))
+	}
+	w.commit("seal", add, nil)
+}
+
+func (w *world) addSenders() {
+	for _, f := range w.of(KindData, 0) {
+		has := slices.ContainsFunc(w.of(KindSenders, 0), func(s modelFile) bool { return s.blocks == f.blocks })
+		if !has && w.rng.IntN(2) == 0 {
+			w.commit("senders", []modelFile{w.newFile(KindSenders, 0, f.blocks)}, nil)
+			return
+		}
+	}
+}
+
+func (w *world) addIndex() {
+	for _, f := range w.of(KindData, 0) {
+		has := slices.ContainsFunc(w.of(KindIndex, 0), func(i modelFile) bool { return !i.blocks.Intersect(f.blocks).Empty() })
+		if !has && w.rng.IntN(2) == 0 {
+			w.commit("index", []modelFile{w.newFile(KindIndex, 0, f.blocks)}, nil)
+			return
+		}
+	}
+}
+
+// run picks some neighbours without a gap from a list in block order.
+func (w *world) run(list []modelFile) []modelFile {
+	if len(list) < 2 {
+		return nil
+	}
+	start := w.rng.IntN(len(list) - 1)
+	end := start + 1
+	for end < len(list) && list[end].blocks.From == list[end-1].blocks.To && end-start < 2+w.rng.IntN(3) {
+		end++
+	}
+	if end-start < 2 {
+		return nil
+	}
+	return list[start:end]
+}
+
+func span(list []modelFile) chain.Range {
+	return chain.Range{From: list[0].blocks.From, To: list[len(list)-1].blocks.To}
+}
+
+// mergeIndexes replaces neighbours of one level by one file of the next. Where the next level
+// is taken, its file is merged too.
+func (w *world) mergeIndexes() {
+	level := uint8(w.rng.IntN(3))
+	list := w.run(w.of(KindIndex, int(level)))
+	if list == nil {
+		return
+	}
+	for _, f := range w.of(KindIndex, int(level)+1) {
+		if !f.blocks.Intersect(span(list)).Empty() {
+			return
+		}
+	}
+	w.commit("merge", []modelFile{w.newFile(KindIndex, level+1, span(list))}, slices.Clone(list))
+}
+
+// repack replaces neighbouring data files by one, with their senders, and drops the indexes
+// whose ends would fall into the new file.
+func (w *world) repack() {
+	list := w.run(w.of(KindData, 0))
+	if list == nil {
+		return
+	}
+	whole := span(list)
+	remove := slices.Clone(list)
+	senders := 0
+	for _, f := range w.of(KindSenders, 0) {
+		if whole.Covers(f.blocks) {
+			remove = append(remove, f)
+			senders++
+		}
+	}
+	for _, f := range w.of(KindIndex, -1) {
+		if !f.blocks.Intersect(whole).Empty() && !f.blocks.Covers(whole) {
+			remove = append(remove, f)
+		}
+	}
+	add := []modelFile{w.newFile(KindData, 0, whole)}
+	if senders == len(list) {
+		add = append(add, w.newFile(KindSenders, 0, whole))
+	}
+	w.commit("repack", add, remove)
+}
+
+// prune removes a data file and all that depends on it, and adds nothing.
+func (w *world) prune() {
+	data := w.of(KindData, 0)
+	if len(data) == 0 {
+		return
+	}
+	victim := data[w.rng.IntN(len(data))]
+	remove := []modelFile{victim}
+	for _, kind := range []Kind{KindSenders, KindIndex} {
+		for _, f := range w.of(kind, -1) {
+			if !f.blocks.Intersect(victim.blocks).Empty() {
+				remove = append(remove, f)
+			}
+		}
+	}
+	w.commit("prune", nil, remove)
+}
+
+// refused commits an edit that must be refused without changing anything.
+func (w *world) refused() {
+	data := w.of(KindData, 0)
+	if len(data) == 0 {
+		return
+	}
+	f := data[w.rng.IntN(len(data))]
+	row, err := pendingOf(w.engine, KindData, 0, f.blocks, []byte("overlap"))
+	if err != nil {
+		w.expectStopped("begin", err)
+		return
+	}
+	w.note("refused edit")
+	err = w.engine.Commit(context.Background(), Edit{Add: []NewRow{row}})
+	if !errors.Is(err, ErrInvalidEdit) {
+		w.expectStopped("commit of an overlap", err)
+		return
+	}
+	if err := row.File.Abort(); err != nil {
+		w.expectStopped("abort", err)
+	}
+	if w.rng.IntN(2) == 0 && !w.machine.hasStopped() {
+		w.verifyCheck()
+	}
+}
+
+// plant puts files into the directories of a closed store that it did not write.
+func (w *world) plant() {
+	if w.rng.IntN(2) == 0 {
+		return
+	}
+	l := layout{fs: w.disk, dir: testDir}
+	kind := keys.Kinds()[w.rng.IntN(3)]
+	if _, err := w.disk.Stat(l.kind(kind)); err != nil {
+		return // crashed before the store existed
+	}
+	names := []string{
+		"notes.txt",
+		"000000000001-000000000002.l0.p0.g1.seg",
+		"1-2.l0.p0.g00000001.seg",
+		fileName(keys.Segment{From: 1_000_000, Generation: 1 << 40}, 1_000_100),
+	}
+	if len(w.acknowledged) > 0 { // else generation 1 is the one in flight
+		names = append(names, fileName(keys.Segment{From: 1_000_000, Generation: 1}, 1_000_100))
+	}
+	name := names[w.rng.IntN(len(names))]
+	content := fmt.Sprintf("foreign %d %s", len(w.foreign), name)
+	path := l.file(kind, name)
+	f, err := w.disk.Create(path, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		w.fail("plant: %v", err)
+		return
+	}
+	_, _ = f.Write([]byte(content))
+	_ = f.Sync()
+	_ = f.Close()
+	if err := syncDir(w.disk, l.kind(kind)); err != nil {
+		w.fail("plant: %v", err)
+	}
+	w.foreign[content] = true
+	w.note("plant %s", path)
+}
+
+// verifyQuarantine compares the quarantine with what was planted. A crash may have duplicated
+// a file.
+func (w *world) verifyQuarantine() {
+	l := layout{fs: w.disk, dir: testDir}
+	names, err := w.disk.List(l.quarantine())
+	if err != nil {
+		w.fail("list quarantine: %v", err)
+		return
+	}
+	found := map[string]bool{}
+	for _, n := range names {
+		content, err := w.disk.UnsafeGetFileDataBuffer(w.disk.PathJoin(l.quarantine(), n))
+		if err != nil {
+			w.fail("read quarantine: %v", err)
+			return
+		}
+		if !w.foreign[string(content)] {
+			w.fail("%s is in quarantine and is none of the planted files", n)
+		}
+		found[string(content)] = true
+	}
+	if !maps.Equal(found, w.foreign) {
+		w.fail("quarantine: got %v want %v", found, w.foreign)
+	}
+}
+
+// verifyCheck runs Check; without pins and pending files nothing may be waiting after a reap.
+func (w *world) verifyCheck() {
+	w.t.Helper()
+	report, err := w.engine.Check(context.Background(), CheckOptions{File: checkContent})
+	if err != nil {
+		w.expectStopped("check", err)
+		return
+	}
+	for _, p := range report.Problems {
+		w.fail("check: %s", p)
+	}
+	if len(w.pins) == 0 && w.engine.mu.pending == 0 && w.engine.opts.noReaper && len(w.engine.mu.deletable) == 0 && len(report.Waiting) > 0 {
+		w.fail("leaked files: %v", report.Waiting)
+	}
+}
+
+// verifyPins reads every held snapshot in full.
+func (w *world) verifyPins() {
+	for _, p := range w.pins {
+		got, err := snapshotFiles(p.snapshot)
+		if err != nil {
+			w.fail("read pinned snapshot of generation %d: %v", p.snapshot.Generation(), err)
+			continue
+		}
+		if !sameFiles(got, p.files) {
+			w.fail("pinned snapshot: got %v want %v", describe(got), describe(p.files))
+		}
+	}
+}
+
+func (w *world) releasePins() {
+	for _, p := range w.pins {
+		p.snapshot.Release()
+	}
+	w.pins = nil
+}
+
+// verifyCoverage compares coverage and look-ups with the blocks of the model, one by one.
+func (w *world) verifyCoverage() {
+	s := w.engine.Acquire()
+	defer s.Release()
+	const end = 400
+	for kind, groups := range map[Kind][]FieldGroup{
+		KindData:    {FieldHeaders, FieldBodies, FieldReceipts},
+		KindSenders: {FieldSenders},
+		KindIndex:   {FieldIndex},
+	} {
+		var has [end]bool
+		for _, f := range w.of(kind, -1) {
+			for n := f.blocks.From; n < f.blocks.To; n++ {
+				has[n] = true
+			}
+		}
+		for _, g := range groups {
+			var covered [end]bool
+			last := uint64(0)
+			for i, run := range s.Coverage(g) {
+				if i > 0 && run.From <= last {
+					w.fail("coverage of %s: run %v is not maximal", g, run.Range)
+				}
+				last = run.To
+				for n := run.From; n < run.To; n++ {
+					covered[n] = true
+				}
+			}
+			if covered != has {
+				w.fail("coverage of %s differs from the files: %v", g, s.Coverage(g))
+			}
+		}
+		if kind == KindData {
+			for n := range uint64(end) {
+				if r, ok := s.DataFile(n); ok != has[n] || ok && !r.Range().Contains(n) {
+					w.fail("data file of block %d: got %v", n, r)
+				}
+			}
+		}
+		if kind == KindIndex {
+			var indexed [end]bool
+			for _, p := range s.IndexFiles(chain.Range{From: 0, To: end}) {
+				for n := p.From; n < p.To; n++ {
+					if indexed[n] || !p.Row.Range().Contains(n) {
+						w.fail("index parts overlap or exceed their file at block %d", n)
+					}
+					indexed[n] = true
+				}
+			}
+			if indexed != has {
+				w.fail("index parts differ from the files")
+			}
+		}
+	}
+}
+
+// readFiles reads everything that is committed.
+func readFiles(e *Engine) ([]modelFile, error) {
+	s := e.Acquire()
+	defer s.Release()
+	return snapshotFiles(s)
+}
+
+func snapshotFiles(s *Snapshot) ([]modelFile, error) {
+	var list []modelFile
+	for _, kind := range keys.Kinds() {
+		for _, r := range s.Rows(kind) {
+			f, err := s.Open(r)
+			if err != nil {
+				return nil, err
+			}
+			content, err := readAll(f)
+			_ = f.Close()
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, modelFile{r.Kind, r.Level, r.Range(), string(content)})
+		}
+	}
+	return list, nil
+}
+
+// sameFiles compares two sets of files.
+func sameFiles(a, b []modelFile) bool {
+	count := map[modelFile]int{}
+	for _, f := range a {
+		count[f]++
+	}
+	for _, f := range b {
+		count[f]--
+	}
+	for _, n := range count {
+		if n != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func describe(list []modelFile) []string {
+	out := make([]string, len(list))
+	for i, f := range list {
+		out[i] = fmt.Sprintf("%s%v.l%d(%d bytes)", f.kind, f.blocks, f.level, len(f.content))
+	}
+	sort.Strings(out)
+	return out
+}

@@ -1,0 +1,253 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	iofs "io/fs"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/leani-go/leani/keys"
+)
+
+// Engine is an open store. It is safe for concurrent use; Close is called once, when nothing
+// else uses the engine any more.
+type Engine struct {
+	opts    Options
+	fs      *guardFS // of the segment files
+	dbFS    *guardFS // of the database
+	layout  layout
+	db      *pebble.DB
+	cache   *pebble.Cache
+	handles *handleCache
+	dirs    [kindSlots]vfs.File // open directories, to sync; nil when read-only
+
+	identity identity
+	session  string // in the names of temporary files; random per Open
+	tempSeq  atomic.Uint64
+	recovery Recovery
+
+	// commitLock is held by the one that changes the catalog: a commit, the deletion of
+	// retired files, or Check while it compares both tiers. It is a channel of capacity 1, so
+	// that waiting for it can be given up.
+	commitLock chan struct{}
+	// cleared are tombstones whose files are durably gone. The next batch drops them. Guarded
+	// by commitLock.
+	cleared []tombstone
+
+	// mu guards the versions. It is never held during I/O.
+	mu struct {
+		sync.Mutex
+		current   *version
+		oldest    *version
+		deletable []tombstone
+		snapshots int
+		pending   int // files begun and neither committed nor aborted
+	}
+
+	failed struct {
+		sync.Mutex
+		err *FailedError
+	}
+	failing chan struct{} // closed when failed.err is set
+	closed  atomic.Bool
+	closing chan struct{} // closed by Close
+
+	reaperWake chan struct{} // capacity 1
+	reaperDone chan struct{} // closed by the reaper
+}
+
+// identity is what is fixed at the creation of a store.
+type identity struct {
+	formatVersion uint32
+	epoch         [epochLength]byte
+	secret        [secretLength]byte
+	chainID       uint64
+}
+
+// Open opens or creates the store in Options.Dir and recovers it from whatever interrupted its
+// last use. It fails with ErrLocked at once when the store is open elsewhere, with
+// *NewerFormatError or *ChainError for a store that this call must not touch, and with an error
+// for which corrupt.Is holds when the store is damaged; it has then changed nothing. The caller owns the
+// engine and must Close it.
+func Open(options Options) (*Engine, error) {
+	opts := options.withDefaults()
+	e := &Engine{
+		opts:       opts,
+		commitLock: make(chan struct{}, 1),
+		closing:    make(chan struct{}),
+		failing:    make(chan struct{}),
+		reaperWake: make(chan struct{}, 1),
+		reaperDone: make(chan struct{}),
+		session:    randomSession(),
+	}
+	e.fs = &guardFS{FS: opts.FS, failure: e.Err, fail: e.fail}
+	e.dbFS = &guardFS{FS: opts.FS, failure: e.Err, fail: e.fail, stop: true}
+	e.layout = layout{fs: e.fs, dir: opts.Dir}
+	e.handles = newHandleCache(opts.FS, e.layout, opts.OpenFiles)
+	if err := e.open(); err != nil {
+		close(e.reaperDone)
+		_ = e.shutDown()
+		return nil, fmt.Errorf("open store %s: %w", opts.Dir, err)
+	}
+	if opts.ReadOnly || opts.noReaper {
+		close(e.reaperDone)
+	} else {
+		go e.reapLoop()
+	}
+	return e, nil
+}
+
+// open runs the steps of recovery; see docs/adr/0003-crash-story.md.
+func (e *Engine) open() error {
+	if e.opts.Dir == "" {
+		return errors.New("no data directory given")
+	}
+	if !e.opts.ReadOnly {
+		if err := e.layout.create(); err != nil {
+			return err
+		}
+	}
+	if err := e.lock(); err != nil {
+		return err
+	}
+	if err := e.openDatabase(); err != nil {
+		return err
+	}
+	state, err := e.loadState()
+	if err != nil {
+		return err
+	}
+	if err := e.recover(state); err != nil {
+		return err
+	}
+	first := &version{catalog: state.catalog, refs: 1}
+	e.mu.current, e.mu.oldest = first, first
+	if e.opts.ReadOnly {
+		return nil
+	}
+	for _, kind := range keys.Kinds() {
+		if e.dirs[kind], err = e.fs.OpenDir(e.layout.kind(kind)); err != nil {
+			return fmt.Errorf("open directory of %s files: %w", kind, err)
+		}
+	}
+	return nil
+}
+
+// lock takes the exclusive lock of the directory.
+func (e *Engine) lock() error {
+	_, err := e.fs.Lock(e.layout.lock())
+	switch {
+	case err == nil:
+		return nil
+	case isNotExist(err):
+		return ErrNoStore
+	case errors.Is(err, iofs.ErrPermission):
+		return fmt.Errorf("lock data directory: %w", err)
+	default:
+		return fmt.Errorf("%w (%w)", ErrLocked, err)
+	}
+}
+
+// Err is nil while the store takes changes, and the first failure afterwards: the status to
+// show to the operator.
+func (e *Engine) Err() error {
+	e.failed.Lock()
+	defer e.failed.Unlock()
+	if e.failed.err == nil {
+		return nil
+	}
+	return e.failed.err
+}
+
+// fail makes the store failed and returns the first failure.
+func (e *Engine) fail(err error) error {
+	e.failed.Lock()
+	if e.failed.err != nil {
+		defer e.failed.Unlock()
+		return e.failed.err
+	}
+	var failed *FailedError
+	if !errors.As(err, &failed) {
+		failed = &FailedError{Cause: err}
+	}
+	e.failed.err = failed
+	close(e.failing)
+	e.failed.Unlock()
+	e.opts.Logger.Error("store takes no more writes: reopen it to recover", "cause", err)
+	e.opts.OnEvent(Event{Kind: EventFailed, Err: err})
+	return failed
+}
+
+// writable tells why the store takes no changes, nil if it does.
+func (e *Engine) writable() error {
+	if e.closed.Load() {
+		return ErrClosed
+	}
+	if e.opts.ReadOnly {
+		return ErrReadOnly
+	}
+	return e.Err()
+}
+
+// ChainID is the EIP-155 chain id of the store.
+func (e *Engine) ChainID() uint64 { return e.identity.chainID }
+
+// Epoch is the random name of the store, fixed at creation: it tells a store from another one
+// that was created in the same place.
+func (e *Engine) Epoch() [16]byte { return e.identity.epoch }
+
+// FormatVersion is the version of the store's format.
+func (e *Engine) FormatVersion() uint32 { return e.identity.formatVersion }
+
+// Recovery tells what Open had to clean up.
+func (e *Engine) Recovery() Recovery { return e.recovery }
+
+// Close stops the background work and closes the store. Snapshots must be released and files
+// begun must be committed or aborted before; if not, Close closes all the same and says so: a
+// forgotten file is removed by the next Open. The error of a failed store is its first
+// failure.
+func (e *Engine) Close() error {
+	if e.closed.Swap(true) {
+		return ErrClosed
+	}
+	err := e.shutDown()
+	e.mu.Lock()
+	snapshots, pending := e.mu.snapshots, e.mu.pending
+	e.mu.Unlock()
+	if snapshots > 0 {
+		err = errors.Join(err, fmt.Errorf("%d snapshots were not released", snapshots))
+	}
+	if pending > 0 {
+		err = errors.Join(err, fmt.Errorf("%d files were neither committed nor aborted", pending))
+	}
+	if err != nil {
+		return fmt.Errorf("close store %s: %w", e.opts.Dir, err)
+	}
+	return nil
+}
+
+// shutDown releases what Open acquired, as far as it came.
+func (e *Engine) shutDown() error {
+	close(e.closing)
+	<-e.reaperDone
+	e.commitLock <- struct{}{} // the last commit is over; nobody gets the lock any more
+	e.handles.close()
+	err := e.Err()
+	for _, d := range e.dirs {
+		if d != nil {
+			err = errors.Join(err, d.Close())
+		}
+	}
+	if closeErr := e.closeDatabase(); err == nil {
+		err = closeErr
+	}
+	lockErr := errors.Join(e.dbFS.releaseLocks(), e.fs.releaseLocks())
+	if err == nil {
+		err = lockErr
+	}
+	return err
+}
