@@ -27,8 +27,8 @@ const pebbleFormat = pebble.FormatValueSeparation
 const memTableBytes = 4 << 20
 
 // database calls into Pebble where it may write. It returns when the call does or when the
-// store fails, whichever comes first: the goroutine of the call may then be stopped for good,
-// and nothing it does can reach the disk any more (guardFS).
+// store fails, whichever comes first: the goroutine of the call may then be waiting until the
+// engine is closed, and nothing it does can reach the disk any more (guardFS).
 func (e *Engine) database(call func() error) error {
 	done := make(chan error, 1)
 	go func() {
@@ -62,11 +62,11 @@ func (e *Engine) openDatabase() error {
 		BackgroundError: func(err error) { _ = e.fail(fmt.Errorf("database: %w", err)) },
 	}
 	listener.EnsureDefaults(nil)
-	var db *pebble.DB
-	var cache *pebble.Cache
-	err := e.database(func() (err error) {
-		cache = pebble.NewCache(e.opts.CacheBytes)
-		db, err = pebble.Open(e.layout.database(), &pebble.Options{
+	opened := make(chan *pebble.DB, 1)
+	cache := pebble.NewCache(e.opts.CacheBytes)
+	err := e.database(func() error {
+		defer close(opened)
+		db, err := pebble.Open(e.layout.database(), &pebble.Options{
 			FS:                 e.dbFS,
 			Cache:              cache,
 			MemTableSize:       memTableBytes,
@@ -75,18 +75,23 @@ func (e *Engine) openDatabase() error {
 			Logger:             pebbleLogger{log: e.opts.Logger, fail: e.fail},
 			EventListener:      &listener,
 		})
+		cache.Unref() // an open database holds it
 		if err != nil {
-			cache.Unref()
+			return err
 		}
-		return err
+		opened <- db
+		return nil
 	})
+	if e.Err() != nil {
+		go func() { abandon(<-opened) }()
+	}
 	switch {
 	case errors.Is(err, pebble.ErrDBDoesNotExist):
 		return ErrNoStore
 	case err != nil:
 		return fmt.Errorf("open database: %w", err)
 	}
-	e.db, e.cache = db, cache
+	e.db = <-opened
 	return nil
 }
 
@@ -106,14 +111,23 @@ func (e *Engine) apply(b *pebble.Batch) error {
 
 // closeDatabase closes Pebble, or abandons it when the store has failed.
 func (e *Engine) closeDatabase() error {
-	if e.db == nil || e.Err() != nil {
-		return nil
+	var err error
+	if e.db != nil && e.Err() == nil {
+		err = e.database(e.db.Close)
+	} else if e.db != nil {
+		go abandon(e.db)
 	}
-	return e.database(func() error {
-		err := e.db.Close()
-		e.cache.Unref()
-		return err
-	})
+	close(e.dbFS.abandoned)
+	return err
+}
+
+// abandon brings a Pebble to its end that has lost its disk, as far as it goes: nobody waits
+// for it, and a state it does not expect ends the attempt.
+func abandon(db *pebble.DB) {
+	defer func() { _ = recover() }()
+	if db != nil {
+		_ = db.Close()
+	}
 }
 
 // pebbleLogger passes Pebble's log on and takes fatal errors as the failure of the store.

@@ -21,7 +21,6 @@ type Engine struct {
 	dbFS    *guardFS // of the database
 	layout  layout
 	db      *pebble.DB
-	cache   *pebble.Cache
 	handles *handleCache
 	dirs    [kindSlots]vfs.File // open directories, to sync; nil when read-only
 
@@ -85,7 +84,7 @@ func Open(options Options) (*Engine, error) {
 		session:    randomSession(),
 	}
 	e.fs = &guardFS{FS: opts.FS, failure: e.Err, fail: e.fail}
-	e.dbFS = &guardFS{FS: opts.FS, failure: e.Err, fail: e.fail, stop: true}
+	e.dbFS = &guardFS{FS: opts.FS, failure: e.Err, fail: e.fail, abandoned: make(chan struct{})}
 	e.layout = layout{fs: e.fs, dir: opts.Dir}
 	e.handles = newHandleCache(opts.FS, e.layout, opts.OpenFiles)
 	if err := e.open(); err != nil {

@@ -14,13 +14,13 @@ import (
 // guardFS lies below both tiers and makes the first failed change of the disk the last one
 // that was tried; reads pass through. There is one for each tier, and they share the failure.
 //
-// Pebble answers a failed write by panicking in a background goroutine, by telling its logger
-// that the process should end, or by trying again for ever: none of which a library may do to
-// the program it is part of. So the guard of the database never returns from a failed write:
-// the goroutine stops there, with what it holds, until the process ends. Whoever waits for
-// Pebble waits for the failure too (Engine.database), and a failed engine abandons its Pebble
-// instead of closing it. What that costs, some goroutines, descriptors and buffers, is paid
-// once for each failure of a disk.
+// The guard of the segment files (abandoned is nil) returns the failure. That of the database
+// must not: Pebble answers a failed write by panicking in a background goroutine, by telling
+// its logger that the process should end, or by trying again for ever, none of which a library
+// may do to the program it is part of. So a goroutine of Pebble that fails to write waits
+// where it is, and whoever waits for Pebble waits for the failure too (Engine.database). When
+// the failed engine is closed, its Pebble is abandoned: from then on changes seem to succeed,
+// without reaching the disk, so that it can come to its end and give its memory back.
 //
 // It is safe for concurrent use.
 type guardFS struct {
@@ -29,45 +29,82 @@ type guardFS struct {
 	failure func() error
 	// fail records a failure and returns the sticky one.
 	fail func(error) error
-	// stop makes failed changes never return.
-	stop bool
+	// abandoned is closed when failed changes may seem to succeed; nil returns the failure.
+	abandoned chan struct{}
 
 	mu struct {
 		sync.Mutex
-		locks []io.Closer
+		locks    []io.Closer
+		released bool       // locks taken from now on are not kept
+		sham     *vfs.MemFS // what an abandoned Pebble believes to have written
 	}
 }
 
 var _ vfs.FS = (*guardFS)(nil)
 
 // change runs an operation that changes the disk, unless the store has failed. An error that
-// says only that a file is absent or present is an answer, not a failure.
-func (g *guardFS) change(op func() error) error {
-	err := g.failure()
+// says only that a file is absent or present is an answer, not a failure. done is false for an
+// operation that only seems to have succeeded.
+func (g *guardFS) change(op func() error) (done bool, err error) {
+	err = g.failure()
 	if err == nil {
 		err = op()
 		if err == nil || errors.Is(err, iofs.ErrNotExist) || errors.Is(err, iofs.ErrExist) {
-			return err
+			return true, err
 		}
 		err = g.fail(err)
 	}
-	if g.stop {
-		select {}
+	if g.abandoned == nil {
+		return true, err
 	}
+	<-g.abandoned
+	return false, nil
+}
+
+// changeOnly is change for operations without another result.
+func (g *guardFS) changeOnly(op func() error) error {
+	_, err := g.change(op)
 	return err
 }
 
 // create is change for operations that give a file to write.
-func (g *guardFS) create(op func() (vfs.File, error)) (vfs.File, error) {
+func (g *guardFS) create(name string, op func() (vfs.File, error)) (vfs.File, error) {
 	var f vfs.File
-	err := g.change(func() (err error) {
+	done, err := g.change(func() (err error) {
 		f, err = op()
 		return err
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case done:
+		return &guardFile{File: f, guard: g}, nil
+	default:
+		return g.createSham(name)
 	}
-	return &guardFile{File: f, guard: g}, nil
+}
+
+// createSham gives a file in memory.
+func (g *guardFS) createSham(name string) (vfs.File, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.mu.sham == nil {
+		g.mu.sham = vfs.NewMem()
+	}
+	return g.mu.sham.Create(g.FS.PathBase(name), vfs.WriteCategoryUnspecified)
+}
+
+// Open implements vfs.FS.
+func (g *guardFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
+	g.mu.Lock()
+	sham := g.mu.sham
+	g.mu.Unlock()
+	if sham != nil {
+		if f, err := sham.Open(g.FS.PathBase(name)); err == nil {
+			return f, nil
+		}
+	}
+	return g.FS.Open(name, opts...)
 }
 
 // markerPrefix begins the names of the empty files by which Pebble says which manifest and
@@ -81,7 +118,7 @@ const markerPrefix = "marker."
 // and lose the manifest, and the database would not open again. So what lies in the directory
 // is synced before a marker appears.
 func (g *guardFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
-	return g.create(func() (vfs.File, error) {
+	return g.create(name, func() (vfs.File, error) {
 		if strings.HasPrefix(g.FS.PathBase(name), markerPrefix) {
 			if err := syncDir(g.FS, g.FS.PathDir(name)); err != nil {
 				return nil, err
@@ -93,12 +130,12 @@ func (g *guardFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File,
 
 // OpenReadWrite implements vfs.FS.
 func (g *guardFS) OpenReadWrite(name string, category vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
-	return g.create(func() (vfs.File, error) { return g.FS.OpenReadWrite(name, category, opts...) })
+	return g.create(name, func() (vfs.File, error) { return g.FS.OpenReadWrite(name, category, opts...) })
 }
 
 // ReuseForWrite implements vfs.FS.
 func (g *guardFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
-	return g.create(func() (vfs.File, error) { return g.FS.ReuseForWrite(oldname, newname, category) })
+	return g.create(newname, func() (vfs.File, error) { return g.FS.ReuseForWrite(oldname, newname, category) })
 }
 
 // OpenDir implements vfs.FS. The directory is opened to be synced.
@@ -112,47 +149,58 @@ func (g *guardFS) OpenDir(name string) (vfs.File, error) {
 
 // Link implements vfs.FS.
 func (g *guardFS) Link(oldname, newname string) error {
-	return g.change(func() error { return g.FS.Link(oldname, newname) })
+	return g.changeOnly(func() error { return g.FS.Link(oldname, newname) })
 }
 
 // Remove implements vfs.FS.
 func (g *guardFS) Remove(name string) error {
-	return g.change(func() error { return g.FS.Remove(name) })
+	return g.changeOnly(func() error { return g.FS.Remove(name) })
 }
 
 // RemoveAll implements vfs.FS.
 func (g *guardFS) RemoveAll(name string) error {
-	return g.change(func() error { return g.FS.RemoveAll(name) })
+	return g.changeOnly(func() error { return g.FS.RemoveAll(name) })
 }
 
 // Rename implements vfs.FS.
 func (g *guardFS) Rename(oldname, newname string) error {
-	return g.change(func() error { return g.FS.Rename(oldname, newname) })
+	return g.changeOnly(func() error { return g.FS.Rename(oldname, newname) })
 }
 
 // MkdirAll implements vfs.FS.
 func (g *guardFS) MkdirAll(dir string, perm os.FileMode) error {
-	return g.change(func() error { return g.FS.MkdirAll(dir, perm) })
+	return g.changeOnly(func() error { return g.FS.MkdirAll(dir, perm) })
 }
 
 // Lock implements vfs.FS. A lock that somebody else holds is no failure of the disk.
 func (g *guardFS) Lock(name string) (io.Closer, error) {
+	if g.failure() != nil {
+		done, err := g.change(func() error { return nil })
+		if done {
+			return nil, err
+		}
+		return &onceCloser{closer: shamLock{}}, nil
+	}
 	l, err := g.FS.Lock(name)
 	if err != nil {
 		return nil, err
 	}
 	once := &onceCloser{closer: l}
 	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.mu.released {
+		return once, once.Close()
+	}
 	g.mu.locks = append(g.mu.locks, once)
-	g.mu.Unlock()
 	return once, nil
 }
 
-// releaseLocks releases every lock that is still held, for a store whose database cannot be
-// closed in order any more.
+// releaseLocks releases every lock that is held, also those that an abandoned Pebble would
+// release later or take too late.
 func (g *guardFS) releaseLocks() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.mu.released = true
 	var err error
 	for _, l := range g.mu.locks {
 		err = errors.Join(err, l.Close())
@@ -160,6 +208,12 @@ func (g *guardFS) releaseLocks() error {
 	g.mu.locks = nil
 	return err
 }
+
+// shamLock is the lock that an abandoned Pebble believes to hold.
+type shamLock struct{}
+
+// Close implements io.Closer.
+func (shamLock) Close() error { return nil }
 
 // Unwrap implements vfs.FS.
 func (g *guardFS) Unwrap() vfs.FS { return g.FS }
@@ -185,31 +239,37 @@ type guardFile struct {
 
 // Write implements vfs.File.
 func (f *guardFile) Write(p []byte) (n int, err error) {
-	err = f.guard.change(func() error {
+	done, err := f.guard.change(func() (err error) {
 		n, err = f.File.Write(p)
 		return err
 	})
+	if !done {
+		return len(p), nil
+	}
 	return n, err
 }
 
 // WriteAt implements vfs.File.
 func (f *guardFile) WriteAt(p []byte, off int64) (n int, err error) {
-	err = f.guard.change(func() error {
+	done, err := f.guard.change(func() (err error) {
 		n, err = f.File.WriteAt(p, off)
 		return err
 	})
+	if !done {
+		return len(p), nil
+	}
 	return n, err
 }
 
 // Sync implements vfs.File.
-func (f *guardFile) Sync() error { return f.guard.change(f.File.Sync) }
+func (f *guardFile) Sync() error { return f.guard.changeOnly(f.File.Sync) }
 
 // SyncData implements vfs.File.
-func (f *guardFile) SyncData() error { return f.guard.change(f.File.SyncData) }
+func (f *guardFile) SyncData() error { return f.guard.changeOnly(f.File.SyncData) }
 
 // SyncTo implements vfs.File.
 func (f *guardFile) SyncTo(length int64) (full bool, err error) {
-	err = f.guard.change(func() error {
+	_, err = f.guard.change(func() (err error) {
 		full, err = f.File.SyncTo(length)
 		return err
 	})
@@ -220,7 +280,7 @@ func (f *guardFile) SyncTo(length int64) (full bool, err error) {
 // error of the close is one (a network file system reports a failed write there).
 func (f *guardFile) Close() error {
 	if err := f.File.Close(); err != nil {
-		return f.guard.change(func() error { return err })
+		return f.guard.changeOnly(func() error { return err })
 	}
 	return nil
 }
