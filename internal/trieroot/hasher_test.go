@@ -33,11 +33,13 @@ func TestEmptyRoot(t *testing.T) {
 // borders, with values that are embedded in their parents and values that are hashed.
 func TestEveryCount(t *testing.T) {
 	var counts []int
-	for n := range 320 {
-		counts = append(counts, n)
+	for n := range 300 {
+		if n < 40 || 110 < n && n < 150 || n > 240 {
+			counts = append(counts, n)
+		}
 	}
-	for _, border := range []int{512, 4096, 4352, 65_536, 65_536 + 4096} {
-		counts = append(counts, border, border+1, border+2, border+17)
+	for _, border := range []int{512, 4096, 65_536} {
+		counts = append(counts, border, border+1, border+17)
 	}
 	var h Hasher
 	for _, size := range []int{1, 2, 27, 28, 29, 30, 31, 110} {
