@@ -46,7 +46,7 @@ type inventoryArgument struct {
 // testCommand is the real command tree over an empty process.
 func testCommand() *cobra.Command {
 	return newCommand(&process{stdin: strings.NewReader(""), stdout: io.Discard, stderr: io.Discard,
-		getenv: func(string) string { return "" }, backend: unwired{}})
+		getenv: func(string) string { return "" }, backend: stored{}})
 }
 
 func describe(cmd *cobra.Command) inventoryCommand {

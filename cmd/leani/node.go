@@ -91,9 +91,11 @@ type blockName struct {
 
 // verifyReport is what db verify prints.
 type verifyReport struct {
-	Blocks   uint64   `json:"blocks"`
-	Files    uint64   `json:"files"`
-	Bytes    uint64   `json:"bytes"`
+	Blocks uint64 `json:"blocks"`
+	Files  uint64 `json:"files"`
+	Bytes  uint64 `json:"bytes"`
+	// Digest is over the content of all blocks: stores with equal digests hold equal history.
+	Digest   string   `json:"digest"`
 	Problems []string `json:"problems"`
 }
 
@@ -104,20 +106,4 @@ type segmentReport struct {
 	Bytes    uint64    `json:"bytes"`
 	Pages    uint64    `json:"pages"`
 	Problems []string  `json:"problems"`
-}
-
-// errNotWired is what every method of the unwired backend returns.
-var errNotWired = errors.New("not available in this build: the command line is not connected to a store")
-
-// unwired is the backend of a build without a store. It refuses everything.
-type unwired struct{}
-
-func newBackend() backend { return unwired{} }
-
-func (unwired) open(context.Context, nodeOptions) (node, error) { return nil, errNotWired }
-
-func (unwired) dumpSegment(context.Context, string, io.Writer) error { return errNotWired }
-
-func (unwired) checkSegment(context.Context, string) (segmentReport, error) {
-	return segmentReport{}, errNotWired
 }

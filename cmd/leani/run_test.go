@@ -236,16 +236,3 @@ func TestStatusOfAnEmptyStore(t *testing.T) {
 		t.Errorf("code %d: %s%s", code, h.out.String(), h.err.String())
 	}
 }
-
-// A build without a store says so and does nothing.
-func TestUnwired(t *testing.T) {
-	h := newHarness(t)
-	h.backend = unwired{}
-	args := h.settings(t)
-	for _, command := range [][]string{{"serve"}, {"history", "status"}, {"segment", "dump", "x"}, {"segment", "check", "x"}} {
-		h.err.Reset()
-		if code := h.run(append(args, command...)); code != exitFailure || !strings.Contains(h.err.String(), "not available in this build") {
-			t.Errorf("%v: code %d: %s", command, code, h.err.String())
-		}
-	}
-}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -41,6 +42,11 @@ func currentVersion() version {
 
 // String is the version in one line, such as "0.1.0 (linux/amd64, go1.26.0)".
 func (v version) String() string { return fmt.Sprintf("%s (%s, %s)", v.Version, v.Platform, v.Go) }
+
+// client is the version as web3_clientVersion gives it, such as "leani/v0.1.0/linux-amd64/go1.26.0".
+func (v version) client() string {
+	return "leani/v" + v.Version + "/" + strings.ReplaceAll(v.Platform, "/", "-") + "/" + v.Go
+}
 
 func newVersion(a *app) *cobra.Command {
 	var asJSON bool

@@ -62,7 +62,7 @@ func (v *View) loadSenders(ctx context.Context, row *engine.FileRow, dst *chain.
 		dst.Senders = append(dst.Senders[:0], known...)
 		return nil
 	}
-	senders, err := recoverSenders(ctx, v.store.engine.ChainID(), dst.Transactions)
+	senders, err := recoverSenders(ctx, v.store.engine.ChainID(), dst.Transactions, runtime.GOMAXPROCS(0))
 	if err != nil {
 		return corruptRow(row, fmt.Errorf("block %d: %w", dst.Number, err))
 	}
@@ -71,29 +71,32 @@ func (v *View) loadSenders(ctx context.Context, row *engine.FileRow, dst *chain.
 	return nil
 }
 
-// recoverSenders recovers the senders of transactions on all processors.
-func recoverSenders(ctx context.Context, chainID uint64, transactions [][]byte) ([]common.Address, error) {
+// recoverSenders recovers the senders of transactions with up to workers goroutines, the
+// caller's among them.
+func recoverSenders(ctx context.Context, chainID uint64, transactions [][]byte, workers int) ([]common.Address, error) {
 	out := make([]common.Address, len(transactions))
 	// A goroutine is worth starting for a few recoveries of 40 µs each.
-	workers := min(runtime.GOMAXPROCS(0), (len(transactions)+3)/4)
+	workers = max(1, min(workers, (len(transactions)+3)/4))
 	var group sync.WaitGroup
 	errs := make([]error, workers)
-	for w := range workers {
-		group.Go(func() {
-			r := sender.New(chainID)
-			for i := w; i < len(transactions); i += workers {
-				if ctx.Err() != nil {
-					errs[w] = ctx.Err()
-					return
-				}
-				var err error
-				if out[i], err = r.Recover(transactions[i]); err != nil {
-					errs[w] = fmt.Errorf("sender of transaction %d: %w", i, err)
-					return
-				}
+	work := func(w int) {
+		r := sender.New(chainID)
+		for i := w; i < len(transactions); i += workers {
+			if ctx.Err() != nil {
+				errs[w] = ctx.Err()
+				return
 			}
-		})
+			var err error
+			if out[i], err = r.Recover(transactions[i]); err != nil {
+				errs[w] = fmt.Errorf("sender of transaction %d: %w", i, err)
+				return
+			}
+		}
 	}
+	for w := 1; w < workers; w++ {
+		group.Go(func() { work(w) })
+	}
+	work(0) // on the caller's thread, which may have a priority of its own
 	group.Wait()
 	for _, err := range errs {
 		if err != nil {

@@ -35,7 +35,10 @@ type Options struct {
 	TargetBlocks uint64
 	// SegmentBytes bounds the size of a data file, roughly.
 	SegmentBytes int64
-	// Network decides how senders are recovered; its chain id must be the engine's.
+	// MaximumBytes bounds the segment files together; 0 sets no bound. A run that would pass it is
+	// not committed.
+	MaximumBytes int64
+	// Logger is told about background work; nil discards it.
 	Logger *slog.Logger
 }
 

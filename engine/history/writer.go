@@ -168,11 +168,43 @@ func (s *Store) seal(ctx context.Context, r *run, onCommit func(chain.Range)) (e
 			err = errors.Join(err, f.File.Abort())
 		}
 	}()
-	if err := s.engine.Commit(ctx, edit); err != nil {
+	err = s.withinBudget(edit)
+	if err == nil {
+		err = s.engine.Commit(ctx, edit)
+	}
+	if err != nil {
 		return fmt.Errorf("blocks [%d, %d): %w", info.From, info.To, err)
 	}
 	onCommit(chain.Range{From: info.From, To: info.To})
 	return nil
+}
+
+// withinBudget refuses an edit that would pass Options.MaximumBytes.
+func (s *Store) withinBudget(edit engine.Edit) error {
+	if s.opts.MaximumBytes <= 0 {
+		return nil
+	}
+	var adds int64
+	for _, f := range edit.Add {
+		adds += f.File.Size()
+	}
+	if used := s.Bytes(); used+adds > s.opts.MaximumBytes {
+		return fmt.Errorf("%w: %d bytes are used, these blocks take %d, the maximum is %d", ErrBudget, used, adds, s.opts.MaximumBytes)
+	}
+	return nil
+}
+
+// Bytes is the size of all segment files together.
+func (s *Store) Bytes() int64 {
+	snap := s.engine.Acquire()
+	defer snap.Release()
+	var sum int64
+	for _, kind := range []engine.Kind{engine.KindData, engine.KindIndex, engine.KindSenders} {
+		for _, r := range snap.Rows(kind) {
+			sum += r.Size
+		}
+	}
+	return sum
 }
 
 // finish writes the rest of both files of a run and compares what they hold with what was added.

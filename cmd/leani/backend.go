@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/leani-go/leani/chain"
+	"github.com/leani-go/leani/codec"
+	"github.com/leani-go/leani/config"
+	"github.com/leani-go/leani/engine"
+	"github.com/leani-go/leani/engine/history"
+	"github.com/leani-go/leani/keys"
+)
+
+// stored is the backend over package engine.
+type stored struct{}
+
+func newBackend() backend { return stored{} }
+
+// storedNode is an open data directory.
+type storedNode struct {
+	settings *config.Config
+	network  *chain.Network
+	log      *slog.Logger
+	memory   memoryPlan
+	engine   *engine.Engine
+	history  *history.Store
+}
+
+// open opens the data directory and what hangs on it.
+func (stored) open(_ context.Context, o nodeOptions) (node, error) {
+	network, err := openNetwork(o.settings.Chain)
+	if err != nil {
+		return nil, err
+	}
+	n := &storedNode{settings: o.settings, network: network, log: o.log, memory: planMemory(o.settings.Budgets.MemoryBytes)}
+	n.memory.apply()
+	n.engine, err = engine.Open(engine.Options{
+		Dir: o.settings.DataDir, ChainID: o.settings.Chain.ChainID, ReadOnly: o.readOnly,
+		Logger: o.log.With("component", "engine"), CacheBytes: n.memory.database,
+	})
+	if err != nil {
+		return nil, explainOpen(err)
+	}
+	for _, q := range n.engine.Recovery().Quarantined {
+		o.log.Warn("file that no row names was moved to quarantine", "file", q)
+	}
+	raw := o.settings.RawHistory
+	compression, err := codec.ParseCompression(string(raw.Compression))
+	if err != nil {
+		return nil, errors.Join(err, n.engine.Close())
+	}
+	n.history = history.New(n.engine, history.Options{
+		CacheBytes: n.memory.pageCache, Compression: compression, Logger: o.log.With("component", "history"),
+		SegmentBytes: int64(min(raw.MaximumSegmentPhysicalBytes, raw.MaximumSegmentLogicalBytes)),
+		MaximumBytes: int64(raw.MaximumPhysicalBytes),
+	})
+	return n, nil
+}
+
+// explainOpen adds what to do about it to an error of opening a data directory.
+func explainOpen(err error) error {
+	switch {
+	case errors.Is(err, engine.ErrLocked):
+		return fmt.Errorf("%w: stop the other process, or use another data_dir", err)
+	case errors.Is(err, engine.ErrNoStore):
+		return fmt.Errorf("%w: run `leani history fill` first, or check data_dir", err)
+	}
+	var other *engine.ChainError
+	if errors.As(err, &other) {
+		return fmt.Errorf("%w: set chain.chain_id to %d, or use another data_dir", err, other.Store)
+	}
+	return err
+}
+
+// openNetwork finds the fork schedule of the chain.
+func openNetwork(c config.Chain) (*chain.Network, error) {
+	main := chain.Mainnet()
+	switch {
+	case c.Genesis != "":
+		f, err := os.Open(c.Genesis)
+		if err != nil {
+			return nil, fmt.Errorf("open chain.genesis: %w", err)
+		}
+		defer func() { _ = f.Close() }()
+		n, err := chain.LoadGenesis(c.Name, f)
+		if err != nil {
+			return nil, fmt.Errorf("read chain.genesis %s: %w", c.Genesis, err)
+		}
+		if n.ChainID() != c.ChainID {
+			return nil, fmt.Errorf("chain.genesis %s is of chain %d, chain.chain_id is %d", c.Genesis, n.ChainID(), c.ChainID)
+		}
+		return n, nil
+	case c.ChainID == main.ChainID():
+		return main, nil
+	default:
+		return chain.UnscheduledNetwork(c.Name, c.ChainID), nil
+	}
+}
+
+func (n *storedNode) close() error { return n.engine.Close() }
+
+func (n *storedNode) status(context.Context) (statusReport, error) {
+	r := statusReport{ChainID: n.engine.ChainID()}
+	v, err := n.history.View()
+	if err != nil {
+		return r, err
+	}
+	defer v.Close()
+	if head, ok := v.Head(); ok {
+		r.Head = &blockName{head.Number, head.Hash.Hex()}
+	}
+	for _, c := range v.Coverage() {
+		r.Coverage = append(r.Coverage, blockSpan{c.From, c.To - 1})
+		r.Blocks += c.Len()
+	}
+	snap := n.engine.Acquire()
+	defer snap.Release()
+	for _, kind := range keys.Kinds() {
+		for _, row := range snap.Rows(kind) {
+			r.Files++
+			r.FileBytes += uint64(row.Size)
+			if kind == engine.KindData {
+				r.Transactions += row.Transactions
+				r.Logs += row.Logs
+			}
+		}
+	}
+	return r, nil
+}
+
+func (n *storedNode) keys(ctx context.Context, out io.Writer) error {
+	return n.engine.ScanKeys(ctx, nil, func(key []byte, valueBytes int) error {
+		_, err := fmt.Fprintf(out, "%x  %s  (%d bytes)\n", key, keys.Print(key), valueBytes)
+		return err
+	})
+}
+
+func (n *storedNode) inspect(ctx context.Context, out io.Writer) error {
+	inv, err := n.engine.Inspect(ctx)
+	if err != nil {
+		return err
+	}
+	return printInventory(out, inv)
+}
+
+// eraFolder is the folder of the era source that is asked first.
+func (n *storedNode) eraFolder() (string, error) {
+	best := -1
+	sources := n.settings.Sources.History
+	for i, s := range sources {
+		if s.Kind == config.SourceEra && (best < 0 || s.Priority < sources[best].Priority) {
+			best = i
+		}
+	}
+	if best < 0 {
+		return "", errors.New("sources.history has no era_e source")
+	}
+	return filepath.Clean(sources[best].Folder), nil
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"runtime"
+	"time"
+
+	"github.com/leani-go/leani/engine/history"
+	"github.com/leani-go/leani/internal/lowpriority"
+	"github.com/leani-go/leani/serve/rpc"
+)
+
+// shutdownGrace is how long running requests may take once the node is told to stop.
+const shutdownGrace = 5 * time.Second
+
+// historyStore is the history as the RPC server sees it.
+type historyStore struct{ *history.Store }
+
+func (s historyStore) View() (rpc.View, error) {
+	v, err := s.Store.View()
+	if err != nil {
+		return nil, err // not a nil *history.View in an interface
+	}
+	return v, nil
+}
+
+// serve runs the RPC server and the background work until the context ends, or one of them fails.
+func (n *storedNode) serve(ctx context.Context, ready func(url string)) error {
+	c := n.settings.RPC
+	origins := make([]string, len(c.AllowedOrigins))
+	for i, o := range c.AllowedOrigins {
+		origins[i] = string(o)
+	}
+	server, err := rpc.New(rpc.Options{
+		Store: historyStore{n.history}, Network: n.network, AllowedOrigins: origins,
+		ClientVersion: currentVersion().client(), Logger: n.log.With("component", "rpc"),
+		LaneWorkers: min(n.settings.RawHistory.ReaderConnections, max(1, runtime.GOMAXPROCS(0)-1)),
+		Limits: rpc.Limits{
+			MaxBatchRequests: c.MaxBatchRequests, MaxResponseBytes: int(c.MaxResponseBytes), MaxLogResults: c.MaxLogResults,
+			MaxLogAddresses: c.MaxLogAddresses, MaxLogTopicAlternatives: c.MaxLogTopicAlternatives,
+			InFlightResponseBytes: max(n.memory.responses, int(c.MaxResponseBytes)), InFlightRequestBytes: n.memory.requests,
+		},
+	})
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", c.HTTPBind.String())
+	if err != nil {
+		return errors.Join(fmt.Errorf("listen on rpc.http_bind: %w", err), server.Shutdown(ctx))
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	serving := make(chan error, 1)
+	go func() { serving <- server.Serve(listener) }()
+	background := lowpriority.Go(func() error {
+		err := n.history.Maintain(ctx, history.MaintainOptions{Senders: true})
+		if err != nil { // queries go on without it
+			n.log.Error("background work has stopped", "cause", err)
+		}
+		return err
+	})
+	ready("http://" + listener.Addr().String())
+	select {
+	case err = <-serving:
+	case <-ctx.Done():
+	}
+	cancel()
+	grace, stop := context.WithTimeout(context.WithoutCancel(ctx), shutdownGrace)
+	defer stop()
+	if shutdownErr := server.Shutdown(grace); err == nil && !errors.Is(shutdownErr, context.DeadlineExceeded) {
+		err = shutdownErr
+	}
+	if backgroundErr := <-background; backgroundErr != nil {
+		err = errors.Join(err, fmt.Errorf("background work: %w", backgroundErr))
+	}
+	return err
+}
