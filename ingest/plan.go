@@ -1,0 +1,161 @@
+package ingest
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/leani-go/leani/chain"
+)
+
+// file is a file of the source with the runs of blocks that are wanted of it.
+type file struct {
+	name    string
+	extents []chain.Range // ascending, not empty
+
+	opened bool  // set, and read but for the end of the run, by the planner alone
+	reader File  // nil when opening failed
+	err    error // of opening
+
+	proven   chan struct{} // closed when the digest was compared
+	proveErr error         // its result, valid after that
+}
+
+func (f *file) close() error {
+	if f.reader == nil {
+		return nil
+	}
+	err := f.reader.Close()
+	f.reader = nil
+	if err != nil {
+		return fmt.Errorf("close %s: %w", f.name, err)
+	}
+	return nil
+}
+
+// planFiles asks the source which file holds what, and groups the runs by file.
+func planFiles(source Source, ranges []chain.Range) ([]*file, error) {
+	var files []*file
+	for _, r := range ranges {
+		extents, err := source.Plan(r)
+		if err != nil {
+			return nil, err
+		}
+		next := r.From
+		for _, e := range extents {
+			if e.Range.Empty() || e.Range.From != next || e.Range.To > r.To {
+				return nil, fmt.Errorf("BUG: source plans %v of %s where block %d of %v is next", e.Range, e.File, next, r)
+			}
+			next = e.Range.To
+			if n := len(files); n == 0 || files[n-1].name != e.File {
+				files = append(files, &file{name: e.File, proven: make(chan struct{})})
+			}
+			f := files[len(files)-1]
+			f.extents = append(f.extents, e.Range)
+		}
+		if next != r.To {
+			return nil, fmt.Errorf("BUG: source plans up to block %d of %v", next, r)
+		}
+	}
+	return files, nil
+}
+
+// job is work for a worker: a chunk, or the digest of a file when there is none.
+type job struct {
+	file  *file
+	chunk *chunk
+}
+
+// plan is the planner. It opens files, cuts them into chunks as memory allows, and sends these to
+// the workers and, in the same order, to the ordered stage. The digest of a file is begun after the
+// first chunk of the file before it, so that it is known by the time it is needed.
+func (r *run) plan(ctx context.Context) {
+	defer close(r.jobs)
+	for i := range r.files {
+		if !r.planFile(ctx, i) {
+			return
+		}
+	}
+	close(r.order)
+}
+
+// planFile plans one file and tells whether to go on.
+func (r *run) planFile(ctx context.Context, i int) bool {
+	f := r.files[i]
+	if !r.prepare(ctx, f) {
+		return false
+	}
+	if f.err != nil {
+		return r.planFailure(ctx, f)
+	}
+	ahead := i+1 < len(r.files)
+	for _, extent := range f.extents {
+		for next := extent; !next.Empty(); {
+			blocks, cost := r.cut(f, next)
+			c, err := r.pool.get(ctx, cost)
+			if err != nil {
+				return false
+			}
+			c.file, c.blocks = f, blocks
+			r.order <- c // has room for all chunks that are lent
+			if !r.send(ctx, job{file: f, chunk: c}) {
+				return false
+			}
+			if ahead && !r.prepare(ctx, r.files[i+1]) {
+				return false
+			}
+			ahead = false
+			next.From = blocks.To
+		}
+	}
+	return true
+}
+
+// planFailure sends the error of opening a file to the ordered stage as a chunk without blocks.
+func (r *run) planFailure(ctx context.Context, f *file) bool {
+	c, err := r.pool.get(ctx, 0)
+	if err != nil {
+		return false
+	}
+	c.file, c.blocks = f, chain.Range{}
+	c.parts <- part{err: f.err, last: true}
+	r.order <- c
+	return false
+}
+
+// prepare opens a file and has its digest computed, once.
+func (r *run) prepare(ctx context.Context, f *file) bool {
+	if f.opened {
+		return true
+	}
+	f.opened = true
+	if f.reader, f.err = r.options.Source.Open(ctx, f.name, r.limits); f.err != nil {
+		f.reader = nil
+		close(f.proven) // there is nothing to prove
+		return true
+	}
+	return r.send(ctx, job{file: f})
+}
+
+func (r *run) send(ctx context.Context, j job) bool {
+	select {
+	case r.jobs <- j:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// cut takes the next chunk from the start of a run of blocks and estimates its memory.
+func (r *run) cut(f *file, next chain.Range) (blocks chain.Range, cost int64) {
+	var stored, decoded, largest int64
+	blocks = chain.Range{From: next.From, To: next.From}
+	for blocks.To < next.To && blocks.Len() < chunkBlocks {
+		s, d := f.reader.Size(blocks.To)
+		if !blocks.Empty() && stored+s > r.chunkStored {
+			break
+		}
+		stored, decoded, largest = stored+s, decoded+d, max(largest, d)
+		blocks.To++
+	}
+	return blocks, costOf(stored, min(decoded, max(int64(r.limits.BatchBytes), largest)))
+}
