@@ -174,5 +174,5 @@ func (x *exchange) answer(r *request, limit int) (fits bool) {
 		out.buf = appendError(out.buf[:start], r.id, x.service.wireError(errOversize, ""))
 		return false
 	}
-	return !as[*oversizeError](err)
+	return err == nil || !as[*oversizeError](err)
 }

@@ -107,7 +107,7 @@ func TestWhichRequestsAreTaken(t *testing.T) {
 	}
 }
 
-// RPC-006, RPC-206: what is no UTF-8 is no JSON, and the answer says so in JSON.
+// RPC-006: what is no UTF-8 is no JSON, and the answer says so in JSON.
 func TestInvalidUTF8(t *testing.T) {
 	s := startServer(t, newFakeStore(t, 3), nil)
 	for _, body := range []string{
@@ -139,7 +139,7 @@ func padded(n int) string {
 	return chainIDCall + strings.Repeat(" ", n-len(chainIDCall))
 }
 
-// RPC-007, RPC-008, SEC-012: 1 MiB is taken and a byte more is not, with and without a length
+// RPC-007, RPC-008: 1 MiB is taken and a byte more is not, with and without a length
 // in the header; a client that announces gigabytes gets its answer before it sends them.
 func TestRequestSize(t *testing.T) {
 	s := startServer(t, newFakeStore(t, 3), nil)
@@ -188,7 +188,7 @@ func TestRequestSize(t *testing.T) {
 	}
 }
 
-// SEC-014: what is no HTTP, and headers that never end.
+// What is no HTTP, and headers that never end.
 func TestMalformedHTTP(t *testing.T) {
 	s := startServer(t, newFakeStore(t, 3), nil)
 	tests := []struct {
