@@ -44,7 +44,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// SEC-013: whatever a string holds, what is appended is one JSON string that reads back as it,
+// Whatever a string holds, what is appended is one JSON string that reads back as it,
 // invalid UTF-8 replaced.
 func FuzzAppendString(f *testing.F) {
 	for _, s := range []string{"", "plain", "\"\\/\b\f\n\r\t\x00\x1f\x7f", "é😀\u2028", "\xff\xc3", "\xed\xa0\x80", "</script>"} {

@@ -21,8 +21,8 @@ import (
 
 const chainIDCall = `{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}`
 
-// RPC-002, RPC-003, RPC-005, RPC-018: which HTTP requests are calls at all. RPC-205: none of
-// them carries or needs a credential. SEC-008: a page of another site gets nothing, whatever
+// RPC-002, RPC-003, RPC-005: which HTTP requests are calls at all. RPC-205: none of
+// them carries or needs a credential. A page of another site gets nothing, whatever
 // content type it takes to avoid a preflight.
 func TestWhichRequestsAreTaken(t *testing.T) {
 	s := startServer(t, newFakeStore(t, 3), func(o *Options) {
