@@ -9,7 +9,6 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/leani-go/leani/chain"
 	"github.com/leani-go/leani/engine"
-	"github.com/leani-go/leani/internal/sender"
 )
 
 // LoadBlock resets dst and fills it with the parts of a block. Senders come from their file, or are
@@ -62,7 +61,7 @@ func (v *View) loadSenders(ctx context.Context, row *engine.FileRow, dst *chain.
 		dst.Senders = append(dst.Senders[:0], known...)
 		return nil
 	}
-	senders, err := recoverSenders(ctx, v.store.engine.ChainID(), dst.Transactions, runtime.GOMAXPROCS(0))
+	senders, err := v.store.recoverSenders(ctx, dst.Transactions, runtime.GOMAXPROCS(0))
 	if err != nil {
 		return corruptRow(row, fmt.Errorf("block %d: %w", dst.Number, err))
 	}
@@ -71,16 +70,21 @@ func (v *View) loadSenders(ctx context.Context, row *engine.FileRow, dst *chain.
 	return nil
 }
 
+// senderRecoverer recovers the sender of one transaction at a time.
+type senderRecoverer interface {
+	Recover(transaction []byte) (common.Address, error)
+}
+
 // recoverSenders recovers the senders of transactions with up to workers goroutines, the
 // caller's among them.
-func recoverSenders(ctx context.Context, chainID uint64, transactions [][]byte, workers int) ([]common.Address, error) {
+func (s *Store) recoverSenders(ctx context.Context, transactions [][]byte, workers int) ([]common.Address, error) {
 	out := make([]common.Address, len(transactions))
 	// A goroutine is worth starting for a few recoveries of 40 µs each.
 	workers = max(1, min(workers, (len(transactions)+3)/4))
 	var group sync.WaitGroup
 	errs := make([]error, workers)
 	work := func(w int) {
-		r := sender.New(chainID)
+		r := s.opts.newRecoverer()
 		for i := w; i < len(transactions); i += workers {
 			if ctx.Err() != nil {
 				errs[w] = ctx.Err()

@@ -154,7 +154,7 @@ func (v *View) planPart(part engine.IndexPart, f *chain.LogFilter) error {
 	if err := v.cut(&p, part.Range); err != nil {
 		return err
 	}
-	if p.to-p.from <= scanRows {
+	if p.to-p.from <= v.store.opts.scanRows {
 		v.addPart(p, p.to-p.from)
 		return nil
 	}

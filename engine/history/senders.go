@@ -57,7 +57,7 @@ func (s *Store) fillSendersOf(ctx context.Context, row *engine.FileRow) error {
 		if err := d.Load(n, chain.PartTransactions, &b, nil); err != nil {
 			return err
 		}
-		of, err := recoverSenders(ctx, s.engine.ChainID(), b.Transactions, 1)
+		of, err := s.recoverSenders(ctx, b.Transactions, 1)
 		if err != nil {
 			if ctx.Err() != nil {
 				return ctx.Err()

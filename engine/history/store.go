@@ -9,6 +9,7 @@ import (
 	"github.com/leani-go/leani/chain"
 	"github.com/leani-go/leani/codec"
 	"github.com/leani-go/leani/engine"
+	"github.com/leani-go/leani/internal/sender"
 	"github.com/leani-go/leani/segments"
 )
 
@@ -40,6 +41,15 @@ type Options struct {
 	MaximumBytes int64
 	// Logger is told about background work; nil discards it.
 	Logger *slog.Logger
+
+	// What follows is for tests: small stores that behave like large ones.
+
+	// newRecoverer replaces the recovery of senders from signatures.
+	newRecoverer func() senderRecoverer
+	// builderMemory replaces the constant of that name.
+	builderMemory int64
+	// scanRows replaces the constant of that name; 0 does not.
+	scanRows uint64
 }
 
 func (o Options) withDefaults() Options {
@@ -54,6 +64,12 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.builderMemory <= 0 {
+		o.builderMemory = builderMemory
+	}
+	if o.scanRows == 0 {
+		o.scanRows = scanRows
 	}
 	return o
 }
@@ -85,6 +101,9 @@ type headAt struct {
 // New makes a store on an open engine.
 func New(e *engine.Engine, options Options) *Store {
 	s := &Store{engine: e, opts: options.withDefaults()}
+	if s.opts.newRecoverer == nil {
+		s.opts.newRecoverer = func() senderRecoverer { return sender.New(e.ChainID()) }
+	}
 	s.cache = segments.NewCache(s.opts.CacheBytes)
 	s.open.byRow = make(map[*engine.FileRow]any)
 	return s

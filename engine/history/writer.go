@@ -85,7 +85,7 @@ func (w *Writer) Add(b *chain.Block) error {
 // because b does not follow.
 func (w *Writer) ends(b *chain.Block) bool {
 	return b.Number%w.store.opts.TargetBlocks == 0 || b.Number != w.last.Number+1 ||
-		w.run.builder.Memory() > builderMemory || w.run.builder.Written() > w.store.opts.SegmentBytes
+		w.run.builder.Memory() > w.store.opts.builderMemory || w.run.builder.Written() > w.store.opts.SegmentBytes
 }
 
 // Pending is the number of blocks in the open run.

@@ -22,6 +22,8 @@ type Model struct {
 	// Addresses and Topics are the values that logs repeat, the most popular first.
 	Addresses []common.Address
 	Topics    []common.Hash
+	// Transactions bounds the transactions of a block; 0 stands for a mix of up to some 500.
+	Transactions int
 }
 
 // New starts a chain at block from.
@@ -100,7 +102,11 @@ func (m *Model) Block() *chain.Block {
 	}
 	gas := uint64(0)
 	quiet := m.Rand.IntN(4) == 0
-	for i := range m.Rand.IntN(60) + m.Rand.IntN(2)*m.Rand.IntN(500) {
+	transactions := m.Rand.IntN(60) + m.Rand.IntN(2)*m.Rand.IntN(500)
+	if m.Transactions > 0 {
+		transactions = m.Rand.IntN(m.Transactions + 1)
+	}
+	for i := range transactions {
 		b.Transactions = append(b.Transactions, m.bytes(1+m.Rand.IntN(400)))
 		b.TransactionHashes = append(b.TransactionHashes, m.Hash())
 		gas += uint64(m.Rand.IntN(1 << 20))
