@@ -241,7 +241,7 @@ func TestNotInFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b chain.Block
-	for _, n := range []uint64{0, base.start - 1, base.start + 2, ^uint64(0) - 1} {
+	for _, n := range []uint64{0, base.start - 1, base.start + 2, ^uint64(0) - 1, ^uint64(0)} {
 		if err := f.ReadBlock(n, chain.PartsAll, new(Buffer), &b); !errors.Is(err, ErrNotInFile) {
 			t.Errorf("block %d: got %v", n, err)
 		}

@@ -44,6 +44,9 @@ type pieces [componentReceipts + 1]piece
 
 // ReadBlock fills b with the given parts of block n, as ReadBlocks does.
 func (f *File) ReadBlock(n uint64, parts chain.Parts, buf *Buffer, b *chain.Block) error {
+	if !f.info.Range.Contains(n) {
+		return fmt.Errorf("era file %s: block %d of %v: %w", f.name, n, f.info.Range, ErrNotInFile)
+	}
 	_, err := f.read(chain.Range{From: n, To: n + 1}, 1, parts, buf, func(int) *chain.Block { return b })
 	return err
 }

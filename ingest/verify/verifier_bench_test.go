@@ -3,6 +3,11 @@ package verify
 import (
 	"testing"
 
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	gethrlp "github.com/ethereum/go-ethereum/rlp"
+	"github.com/ethereum/go-ethereum/trie"
+
 	"github.com/leani-go/leani/chain"
 	"github.com/leani-go/leani/ingest/era"
 	"github.com/leani-go/leani/internal/shareddata"
@@ -68,4 +73,70 @@ func BenchmarkReadAndVerify(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "blocks/s")
+}
+
+// BenchmarkGoEthereum is the yardstick for BenchmarkVerify plus decoding: the same blocks,
+// decompressed already, decoded and proved with go-ethereum's types, trie hasher and blooms.
+func BenchmarkGoEthereum(b *testing.B) {
+	f := lab(b)
+	var buf era.Buffer
+	blocks := make([]chain.Block, 16)
+	if n, err := f.ReadBlocks(chain.Range{From: 700, To: 716}, chain.PartsAll, &buf, blocks); err != nil || n != len(blocks) {
+		b.Fatal(n, err)
+	}
+	receipts := make([][]byte, len(blocks)) // lists of canonical receipts
+	for i := range blocks {
+		list := make(types.Receipts, len(blocks[i].Receipts))
+		for j := range list {
+			list[j] = gethReceipt(&blocks[i], j)
+		}
+		encoded, err := gethrlp.EncodeToBytes(list)
+		if err != nil {
+			b.Fatal(err)
+		}
+		receipts[i] = encoded
+	}
+	b.ReportAllocs()
+	i := 0
+	for b.Loop() {
+		if err := proveWithGoEthereum(&blocks[i], receipts[i]); err != nil {
+			b.Fatal(err)
+		}
+		i = (i + 1) % len(blocks)
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "blocks/s")
+}
+
+func proveWithGoEthereum(b *chain.Block, receipts []byte) error {
+	var h types.Header
+	if err := gethrlp.DecodeBytes(b.Header, &h); err != nil {
+		return err
+	}
+	transactions := make(types.Transactions, len(b.Transactions))
+	for i, envelope := range b.Transactions {
+		transactions[i] = new(types.Transaction)
+		if err := transactions[i].UnmarshalBinary(envelope); err != nil {
+			return err
+		}
+		transactions[i].Hash()
+	}
+	var list types.Receipts
+	if err := gethrlp.DecodeBytes(receipts, &list); err != nil {
+		return err
+	}
+	for _, r := range list {
+		r.Bloom = types.CreateBloom(r)
+	}
+	for _, root := range []struct{ got, want common.Hash }{
+		{types.DeriveSha(transactions, trie.NewStackTrie(nil)), h.TxHash},
+		{types.DeriveSha(list, trie.NewStackTrie(nil)), h.ReceiptHash},
+	} {
+		if root.got != root.want {
+			return mismatch(root.got, root.want)
+		}
+	}
+	if h.Hash() == (common.Hash{}) || types.MergeBloom(list) != h.Bloom {
+		return mismatch(h.Hash(), common.Hash{})
+	}
+	return nil
 }
