@@ -178,5 +178,7 @@ type connLogger struct{ log *slog.Logger }
 
 // Printf implements fasthttp.Logger.
 func (l connLogger) Printf(format string, args ...any) {
-	l.log.Debug("JSON-RPC connection", "event", fmt.Sprintf(format, args...))
+	if l.log.Enabled(context.Background(), slog.LevelDebug) {
+		l.log.Debug("JSON-RPC connection", "event", fmt.Sprintf(format, args...))
+	}
 }

@@ -6,7 +6,7 @@ import "github.com/leani-go/leani/chain"
 // is written: growing one step by step copies it several times. The fixed parts are the names
 // and the longest values of all members.
 const (
-	logFixed         = 640  // names, address, hashes, numbers, four topics
+	logFixed         = 704  // names, address, hashes, numbers, four topics
 	receiptFixed     = 1280 // names, hashes, addresses, the bloom of 512 digits
 	transactionFixed = 1280 // names, numbers, hashes, signature
 	blockFixed       = 2816 // names, hashes, the bloom
