@@ -64,7 +64,7 @@ func (s *Store) compactOnce(ctx context.Context, st *CompactStats) (more bool, e
 	}
 	snap := s.engine.Acquire()
 	defer snap.Release()
-	if group := s.planRepack(snap.Rows(engine.KindData)); group != nil {
+	if group := s.planRepack(snap.Rows(engine.KindData), snap.Rows(engine.KindIndex)); group != nil {
 		st.Repacks++
 		return true, s.repack(ctx, snap, group)
 	}
@@ -79,7 +79,7 @@ func (s *Store) compactOnce(ctx context.Context, st *CompactStats) (more bool, e
 }
 
 // planRepack finds neighbouring data files that together fill their window, or that crowd it.
-func (s *Store) planRepack(rows []*engine.FileRow) []*engine.FileRow {
+func (s *Store) planRepack(rows, indexes []*engine.FileRow) []*engine.FileRow {
 	size := s.opts.TargetBlocks
 	return findGroup(rows, size, func(group []*engine.FileRow) bool {
 		var bytes int64
@@ -89,8 +89,22 @@ func (s *Store) planRepack(rows []*engine.FileRow) []*engine.FileRow {
 		if bytes > s.opts.SegmentBytes { // they were cut because they are large
 			return false
 		}
-		return fills(group, size) || crowded(group)
+		return (fills(group, size) || crowded(group)) && !cutsIndex(group, indexes)
 	})
+}
+
+// cutsIndex tells whether an index file ends within a group of data files. Its own index files a repack
+// replaces, and one that covers the whole group stays; but a merge of crowded files may have one that
+// reaches in from outside. Such a group waits until that one is merged into a tier that covers it.
+func cutsIndex(group, indexes []*engine.FileRow) bool {
+	whole := chain.Range{From: group[0].From, To: group[len(group)-1].To}
+	for _, x := range indexes {
+		own := x.Level == 0 && whole.Covers(x.Range())
+		if !own && !x.Range().Covers(whole) && !x.Range().Intersect(whole).Empty() {
+			return true
+		}
+	}
+	return false
 }
 
 // planMerge finds index files of one tier that fill a window of the next, or that crowd it.
