@@ -5,8 +5,9 @@ import (
 	"errors"
 	"runtime"
 	"runtime/debug"
-	"sync"
 	"sync/atomic"
+
+	"github.com/leani-go/leani/internal/lowpriority"
 )
 
 // errLaneFull says that as many heavy queries wait as may.
@@ -15,8 +16,8 @@ var errLaneFull = errors.New("heavy query queue is full")
 // errLaneClosed says that the server is shutting down.
 var errLaneClosed = errors.New("server is shutting down")
 
-// lane runs heavy queries on a few goroutines of its own, each locked to an operating system
-// thread of lowered priority. A light query beside them then gets a processor at once: the
+// lane runs heavy queries on a few goroutines of its own, each on an operating system thread of
+// lowered priority. A light query beside them then gets a processor at once: the
 // scheduler of Go treats all goroutines alike and lets a busy one run for 10 ms, the kernel
 // does not when priorities differ.
 //
@@ -25,7 +26,7 @@ var errLaneClosed = errors.New("server is shutting down")
 type lane struct {
 	jobs    chan *laneJob
 	stop    chan struct{}
-	workers sync.WaitGroup
+	workers []<-chan error // one for each worker, which delivers when it has ended
 }
 
 // laneJob is one piece of work. Its state goes from waiting to either running or abandoned.
@@ -45,9 +46,8 @@ const (
 // newLane starts the workers. The caller closes the lane.
 func newLane(workers, queue int) *lane {
 	l := &lane{jobs: make(chan *laneJob, queue), stop: make(chan struct{})}
-	l.workers.Add(workers)
 	for range workers {
-		go l.work()
+		l.workers = append(l.workers, lowpriority.Go(l.work))
 	}
 	return l
 }
@@ -85,14 +85,13 @@ func (l *lane) do(ctx context.Context, run func() error) error {
 // abandoned by their callers.
 func (l *lane) close() {
 	close(l.stop)
-	l.workers.Wait()
+	for _, ended := range l.workers {
+		<-ended
+	}
 }
 
-func (l *lane) work() {
-	defer l.workers.Done()
-	// Never unlocked: the thread ends with the goroutine.
-	runtime.LockOSThread()
-	lowerThreadPriority(laneNice)
+// work runs jobs until the lane is closed. It does not fail.
+func (l *lane) work() error {
 	for {
 		select {
 		case job := <-l.jobs:
@@ -101,7 +100,7 @@ func (l *lane) work() {
 				close(job.done)
 			}
 		case <-l.stop:
-			return
+			return nil
 		}
 	}
 }

@@ -92,10 +92,6 @@ const (
 	// in the low-priority lane. Below it a query takes at most a few milliseconds, which is
 	// what a rare query may have to wait for.
 	laneCost = 4096
-	// laneNice is how far the priority of the lane's threads is lowered. At 10 the kernel
-	// gives a normal thread about nine times the share of a lane thread.
-	laneNice = 10
-
 	// deadlineStride is after how many logs a running query looks at the clock itself, in case
 	// a store looks rarely.
 	deadlineStride = 256

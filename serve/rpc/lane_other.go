@@ -1,6 +1,0 @@
-//go:build !linux
-
-package rpc
-
-// lowerThreadPriority does nothing where priorities do not belong to threads.
-func lowerThreadPriority(int) {}
