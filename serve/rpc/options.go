@@ -25,7 +25,9 @@ type Options struct {
 	// version>".
 	ClientVersion string
 	// LaneWorkers is the number of threads for heavy queries. Default one less than
-	// GOMAXPROCS, so that a processor stays free for light ones, but at least one.
+	// GOMAXPROCS, so that a processor stays free for light ones, but at least one. With
+	// GOMAXPROCS one above the number of processors heavy queries get them all and light
+	// ones still wait for nobody: the kernel decides between threads by their priority.
 	LaneWorkers int
 	// Logger gets failures of the node, and at debug level those of connections. Default
 	// slog.Default.
