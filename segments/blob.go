@@ -58,70 +58,68 @@ func (w *blobWriter) finish() {
 
 var errBlobPage = errors.New("blob page does not hold the rows its table says")
 
-// blobs yields the blobs of rows [from, to). A blob aliases its page and stays valid.
-func (f *File) blobs(c *column, from, to uint32, access *Access, yield func([]byte)) error {
+// blobs yields the blobs of rows [from, to). A blob aliases its page and stays valid. An error of yield
+// is reported as damage of the page.
+func (f *File) blobs(c *column, from, to uint32, access *Access, yield func([]byte) error) error {
 	if from >= to {
 		return nil
 	}
-	run, err := f.find(c, from, access)
-	if err != nil {
-		return err
-	}
-	for {
-		if err := blobRows(run, from, min(to, run.to), yield); err != nil {
-			return f.damaged(run, err)
+	var memo tableMemo
+	run, err := f.find(c, from, access, &memo)
+	for err == nil {
+		if err := blobRows(&run, from, min(to, run.to), yield); err != nil {
+			return f.damaged(&run, err)
 		}
 		if run.to >= to {
 			return nil
 		}
 		from = run.to
-		if run, err = f.pageAt(c, run.number+1, access); err != nil {
-			return err
-		}
+		run, err = f.pageAfter(c, &run, access, &memo)
 	}
+	return err
+}
+
+// blob reads the blob of one row.
+func (f *File) blob(c *column, row uint32, access *Access, use func([]byte) error) error {
+	return f.blobs(c, row, row+1, access, use)
 }
 
 // blobRows yields rows [from, to) of one page.
-func blobRows(run pageRun, from, to uint32, yield func([]byte)) error {
+func blobRows(run *pageRun, from, to uint32, yield func([]byte) error) error {
 	if len(run.raw) < 4 || run.to <= run.from || from < run.from {
 		return errBlobPage
 	}
 	rows := binary.LittleEndian.Uint32(run.raw)
 	lengths := run.raw[4:]
-	if rows != run.to-run.from || uint64(rows) > uint64(len(lengths)) {
+	// A page is closed at blobPageSize, and a row takes a byte at least.
+	if rows != run.to-run.from || rows > blobPageSize || int(rows) > len(lengths) {
 		return errBlobPage
 	}
 	// The bytes start behind the last length: walk all lengths once to find them.
-	at, skip := 0, uint64(0)
+	at, skip, total := 0, uint64(0), uint64(0)
 	firstLength := 0
 	for row := run.from; row < run.to; row++ {
 		if row == from {
-			firstLength = at
+			firstLength, skip = at, total
 		}
 		size, n := binary.Uvarint(lengths[at:])
-		if n <= 0 {
+		if n <= 0 || size > codec.MaximumPage {
 			return errBlobPage
 		}
 		at += n
-		if row < from {
-			skip += size
-		}
-		if skip > codec.MaximumPage {
-			return errBlobPage
-		}
+		total += size
 	}
 	bytes := lengths[at:]
-	if skip > uint64(len(bytes)) {
+	if total != uint64(len(bytes)) {
 		return errBlobPage
 	}
 	bytes = bytes[skip:]
 	at = firstLength
 	for row := from; row < to; row++ {
 		size, n := binary.Uvarint(lengths[at:])
-		if size > uint64(len(bytes)) {
-			return errBlobPage
+		if err := yield(bytes[:size:size]); err != nil {
+			return err
 		}
-		yield(bytes[:size:size])
 		bytes = bytes[size:]
 		at += n
 	}

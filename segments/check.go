@@ -1,83 +1,235 @@
 package segments
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 
+	"github.com/leani-go/leani/codec"
 	"github.com/leani-go/leani/internal/corrupt"
 	"github.com/zeebo/blake3"
 )
 
+// MaximumProblems is how many problems CheckFile collects before it stops.
+const MaximumProblems = 100
+
+// Report is what CheckFile found.
+type Report struct {
+	// Pages and Bytes were read and compared: pages of all columns, tables and digests, and their
+	// stored bytes.
+	Pages uint64
+	Bytes uint64
+	// Problems say what is damaged and where, at most MaximumProblems of them; each is a
+	// *corrupt.Error. There is one for each page, however many rows it spoils.
+	Problems []error
+}
+
+// CheckFile proves that a file is well-formed by itself: CheckPages for its bytes, then CheckRows for
+// what they say. It goes on after damage and collects problems up to MaximumProblems. It does not use
+// the file's cache.
+//
+// The error is the context's, or what the source returned; the report then says what was found before.
+func CheckFile(ctx context.Context, f *File) (Report, error) {
+	var r Report
+	seen := make(map[location]bool)
+	found := func(err error) error {
+		var damage *corrupt.Error
+		if !errors.As(err, &damage) {
+			return err
+		}
+		at := location{damage.Page, damage.Offset}
+		if seen[at] {
+			return nil
+		}
+		seen[at] = true
+		r.Problems = append(r.Problems, err)
+		if len(r.Problems) == MaximumProblems {
+			return errEnough
+		}
+		return nil
+	}
+	err := f.checkPages(ctx, func(n int) {
+		r.Pages++
+		r.Bytes += uint64(n)
+	}, found)
+	if err == nil {
+		err = f.checkRows(ctx, found)
+	}
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	return r, err
+}
+
+type location struct {
+	page   int
+	offset int64
+}
+
+// errEnough ends a check that has found MaximumProblems.
+var errEnough = errors.New("too many problems")
+
+// first is a collector of problems that stops at the first.
+func first(err error) error { return err }
+
 // CheckPages reads every byte of the file and compares it with what was written: the header, the
 // checksum and the BLAKE3 of every page, and the digest over all of them. It does not use the cache.
-// report is called with the stored bytes of each page, and may be nil.
+// report is called with the number of stored bytes of each page, and may be nil.
 //
 // It returns the first damage found. Together with a footer digest that is known from elsewhere (the
 // catalog), success proves that the file is byte for byte the one that was written.
 func (f *File) CheckPages(ctx context.Context, report func(bytes int)) error {
+	if report == nil {
+		report = func(int) {}
+	}
+	return f.checkPages(ctx, report, first)
+}
+
+var (
+	errRootDigest = errors.New("digest over all pages differs")
+	errPageDigest = errors.New("page digest differs")
+	errGap        = errors.New("pages do not lie one behind the other")
+	errColumnSize = errors.New("pages of the column do not have the bytes that the footer says")
+)
+
+// checkPages is CheckPages that tells found of each problem and goes on while that returns nil.
+func (f *File) checkPages(ctx context.Context, report func(bytes int), found func(error) error) error {
+	if err := f.checkHeader(found); err != nil {
+		return err
+	}
+	pages, complete, err := f.pages(found)
+	if err != nil {
+		return err
+	}
+	digests, err := f.checkDigests(pages, complete, report, found)
+	if err != nil {
+		return err
+	}
+	c := pageChecker{f: f, report: report}
+	at := uint64(headerSize)
+	for i, p := range pages {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		var digest []byte
+		if digests != nil {
+			digest = digests[i*digestSize:][:digestSize]
+		}
+		err := c.check(p, digest)
+		if err == nil && complete && p.entry.offset != at {
+			err = corrupt.AtPage(f.name, int(p.number), int64(p.entry.offset), fmt.Errorf("%w: %s page starts at %d, the one before ends at %d", errGap, p.column, p.entry.offset, at))
+		}
+		if err != nil {
+			if err := found(err); err != nil {
+				return err
+			}
+		}
+		at = p.entry.end()
+	}
+	if !complete {
+		return nil
+	}
+	end, err := f.digestsEnd(at)
+	if err == nil && end != f.limit {
+		err = corrupt.AtOffset(f.name, int64(end), fmt.Errorf("%w: pages end at %d, the footer starts at %d", errGap, end, f.limit))
+	}
+	if err != nil {
+		return found(err)
+	}
+	return nil
+}
+
+func (f *File) checkHeader(found func(error) error) error {
 	var head [headerSize]byte
 	if _, err := f.src.ReadAt(head[:], 0); err != nil {
-		return f.readError(0, err)
+		return found(f.readError(0, err))
 	}
 	le := binary.LittleEndian
 	if string(head[:8]) != magic || le.Uint16(head[8:]) != formatVersion || Kind(le.Uint16(head[10:])) != f.footer.info.Kind || le.Uint32(head[12:]) != 0 {
-		return corrupt.AtOffset(f.name, 0, errHeader)
+		return found(corrupt.AtOffset(f.name, 0, errHeader))
 	}
-	pages, err := f.pages()
+	return nil
+}
+
+// checkDigests reads the digests of all pages. They are nil when they cannot be compared with pages:
+// because they are damaged, or the list of pages is not complete.
+func (f *File) checkDigests(pages []pageRef, complete bool, report func(int), found func(error) error) ([]byte, error) {
+	c, err := f.column(columnDigests)
 	if err != nil {
-		return err
+		return nil, found(err)
 	}
-	digests, err := f.column(columnDigests)
-	if err != nil {
-		return err
-	}
-	if digests.rowSize != digestSize || digests.rows != uint64(len(pages)) {
-		return corrupt.AtOffset(f.name, int64(f.limit), fmt.Errorf("%w: %d digests of %d pages", errFooterColumn, digests.rows, len(pages)))
+	if c.rowSize != digestSize || (complete && c.rows != uint64(len(pages))) {
+		return nil, found(corrupt.AtOffset(f.name, int64(f.limit), fmt.Errorf("%w: %d digests of %d bytes, want %d of %d", errFooterColumn, c.rows, c.rowSize, len(pages), digestSize)))
 	}
 	var all []byte
-	for i := range digests.pages {
-		raw, err := f.readStored(digests.fixedEntry(i), int(i))
-		if err != nil {
-			return err
+	for i := range c.pages {
+		e := c.fixedEntry(i)
+		raw, err := f.readStored(e, int(i))
+		if err == nil && codec.PageHeader+len(raw) != int(e.size) {
+			err = corrupt.AtPage(f.name, int(i), int64(e.offset), errPageShape)
 		}
+		if err != nil {
+			if err := found(err); err != nil {
+				return nil, err
+			}
+			complete = false
+			continue
+		}
+		report(int(e.size))
 		all = append(all, raw...)
 	}
-	if len(all) != len(pages)*digestSize || rootOf(all) != f.footer.root {
-		return corrupt.AtOffset(f.name, int64(f.limit), errRootDigest)
+	if !complete {
+		return nil, nil
 	}
-	at := uint64(headerSize)
-	var stored []byte
-	for i, p := range pages {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if p.entry.offset != at {
-			return corrupt.AtOffset(f.name, int64(at), fmt.Errorf("%w: %s page %d starts at %d", errPageTable, p.column, p.number, p.entry.offset))
-		}
-		at += uint64(p.entry.size)
-		if _, err := f.readStored(p.entry, int(p.number)); err != nil {
-			return err
-		}
-		stored = slices.Grow(stored[:0], int(p.entry.size))[:p.entry.size]
-		if _, err := f.src.ReadAt(stored, int64(p.entry.offset)); err != nil {
-			return f.readError(int64(p.entry.offset), err)
-		}
-		if sum := blake3.Sum256(stored); !bytes.Equal(sum[:digestSize], all[i*digestSize:(i+1)*digestSize]) {
-			return corrupt.AtPage(f.name, int(p.number), int64(p.entry.offset), errPageDigest)
-		}
-		if report != nil {
-			report(len(stored))
-		}
+	if rootOf(all) != f.footer.root {
+		return nil, found(corrupt.AtOffset(f.name, int64(f.limit), errRootDigest))
 	}
-	if digests.pages > 0 && digests.base != at {
-		return corrupt.AtOffset(f.name, int64(at), fmt.Errorf("%w: %s", errPageTable, columnDigests))
+	return all, nil
+}
+
+// digestsEnd is where the digests end, which start at at.
+func (f *File) digestsEnd(at uint64) (uint64, error) {
+	c, err := f.column(columnDigests)
+	if err != nil {
+		return at, err
 	}
-	if end := at + digests.storedBytes; end != f.limit {
-		return corrupt.AtOffset(f.name, int64(end), fmt.Errorf("%w: pages end at %d, the footer starts at %d", errPageTable, end, f.limit))
+	if c.pages == 0 {
+		return at, nil
 	}
+	if c.base != at {
+		return at, corrupt.AtOffset(f.name, int64(at), fmt.Errorf("%w: %s", errGap, columnDigests))
+	}
+	return c.fixedEnd(), nil
+}
+
+// pageChecker compares pages with their checksums and digests.
+type pageChecker struct {
+	f      *File
+	report func(int)
+	stored []byte
+}
+
+// check reads a page. Without a digest only its checksum counts.
+func (c *pageChecker) check(p pageRef, digest []byte) error {
+	f, e := c.f, p.entry
+	if e.offset < headerSize || e.end() > f.limit {
+		return corrupt.AtPage(f.name, int(p.number), int64(e.offset), errPageTable)
+	}
+	c.stored = slices.Grow(c.stored[:0], int(e.size)+codec.Slack)[:e.size]
+	if _, err := f.src.ReadAt(c.stored, int64(e.offset)); err != nil {
+		return f.readError(int64(e.offset), err)
+	}
+	sum := blake3.Sum256(c.stored)
+	if _, err := codec.DecodePage(c.stored); err != nil {
+		return corrupt.AtPage(f.name, int(p.number), int64(e.offset), fmt.Errorf("%s: %w", p, err))
+	}
+	if digest != nil && string(sum[:digestSize]) != string(digest) {
+		return corrupt.AtPage(f.name, int(p.number), int64(e.offset), fmt.Errorf("%s: %w", p, errPageDigest))
+	}
+	c.report(int(e.size))
 	return nil
 }
 
@@ -89,34 +241,65 @@ type pageRef struct {
 	table  bool // a page of the column's page table
 }
 
-// pages lists all pages but those of the digests, in file order.
-func (f *File) pages() ([]pageRef, error) {
-	var out []pageRef
+func (p pageRef) String() string {
+	if p.table {
+		return p.column.String() + " page table"
+	}
+	return p.column.String()
+}
+
+// pages lists all pages but those of the digests, in file order. complete is false when the damage of a
+// page table, of which found was told, hides some.
+func (f *File) pages(found func(error) error) (list []pageRef, complete bool, err error) {
+	complete = true
 	for i := range f.footer.columns {
 		c := &f.footer.columns[i]
 		if c.id == columnDigests {
 			continue
 		}
-		for n := range c.pages {
-			if c.rowSize > 0 {
-				out = append(out, pageRef{c.fixedEntry(n), c.id, n, false})
-				continue
+		from, ok, stored := len(list), true, uint64(0)
+		list, ok, err = f.columnPages(list, c, found)
+		if err != nil {
+			return nil, false, err
+		}
+		complete = complete && ok
+		for _, p := range list[from:] {
+			stored += uint64(p.entry.size)
+		}
+		if ok && stored != c.storedBytes {
+			if err := found(corrupt.AtOffset(f.name, int64(f.limit), fmt.Errorf("%w: %s has %d, want %d", errColumnSize, c.id, stored, c.storedBytes))); err != nil {
+				return nil, false, err
 			}
-			e, err := f.entry(c, n, nil)
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, pageRef{e, c.id, n, false})
 		}
 		for n, e := range c.root {
-			out = append(out, pageRef{e, c.id, uint32(n), true})
+			list = append(list, pageRef{e, c.id, uint32(n), true})
 		}
 	}
-	slices.SortFunc(out, func(a, b pageRef) int {
-		if a.entry.offset < b.entry.offset {
-			return -1
+	slices.SortStableFunc(list, func(a, b pageRef) int { return cmp.Compare(a.entry.offset, b.entry.offset) })
+	return list, complete, nil
+}
+
+// columnPages lists the pages of one column without its page table.
+func (f *File) columnPages(list []pageRef, c *column, found func(error) error) (_ []pageRef, complete bool, err error) {
+	if c.rowSize > 0 {
+		for n := range c.pages {
+			list = append(list, pageRef{c.fixedEntry(n), c.id, n, false})
 		}
-		return 1
-	})
-	return out, nil
+		return list, true, nil
+	}
+	complete = true
+	for t := range c.root {
+		table, err := f.uncached().tablePage(c, uint32(t), nil, new(tableMemo))
+		if err != nil {
+			if err := found(err); err != nil {
+				return nil, false, err
+			}
+			complete = false
+			continue
+		}
+		for k := 0; k < len(table); k += tableEntrySize {
+			list = append(list, pageRef{decodeTableEntry(table[k:]), c.id, uint32(t*tablePageRows + k/tableEntrySize), false})
+		}
+	}
+	return list, complete, nil
 }

@@ -140,7 +140,7 @@ func reseal(raw []byte) []byte {
 	if err != nil {
 		return raw
 	}
-	pages, err := f.pages()
+	pages, _, err := f.pages(first)
 	if err != nil {
 		return raw
 	}

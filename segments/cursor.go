@@ -10,15 +10,15 @@ import (
 )
 
 // Cursor reads logs of one data file by position. Rows read in order cost least: the cursor keeps the
-// last page of logs, the last block and the last transaction hash page. One goroutine; Close returns
-// it for reuse.
+// last page of logs, of the block rows and of the page table, and every dictionary page it has read. One
+// goroutine; Close returns it for reuse.
 type Cursor struct {
 	d      *Data
 	access *Access
 
-	page    logPage
-	run     pageRun
-	hasPage bool
+	page  logPage
+	run   pageRun // of page; empty before the first row
+	table tableMemo
 
 	shapes     pageMemo
 	shortWords pageMemo
@@ -32,6 +32,7 @@ type Cursor struct {
 
 	block    BlockRow
 	hasBlock bool
+	blocks   rowMemo
 	found    chain.FoundLog
 	data     []byte
 }
@@ -45,13 +46,14 @@ type pageMemo struct {
 
 func (m *pageMemo) reset(c *column) {
 	m.column = c
-	if n := int(c.pages); n <= cap(m.pages) {
-		m.pages = m.pages[:n]
-		clear(m.pages)
-	} else {
+	if n := int(c.pages); n > cap(m.pages) {
 		m.pages = make([][]byte, n)
+	} else {
+		m.pages = m.pages[:n] // release left all of them empty
 	}
 }
+
+func (m *pageMemo) release() { clear(m.pages) }
 
 func (m *pageMemo) rowOf(f *File, row uint32, access *Access) ([]byte, error) {
 	c := m.column
@@ -76,37 +78,50 @@ var cursors = sync.Pool{New: func() any { return new(Cursor) }}
 // Cursor makes a cursor. access may be nil.
 func (d *Data) Cursor(access *Access) *Cursor {
 	c := cursors.Get().(*Cursor)
-	c.d, c.access = d, access
-	c.hasPage, c.hasBlock = false, false
+	c.d, c.access, c.hasBlock = d, access, false
 	c.shapes.reset(d.shapes)
 	c.shortWords.reset(d.shortWords)
 	c.words.reset(d.words)
+	c.blocks = rowMemo{column: d.blocks}
 	return c
 }
 
 // Close returns the cursor. What it yielded is not valid afterwards.
 func (c *Cursor) Close() {
-	c.d, c.access = nil, nil
-	clear(c.shapes.pages)
-	clear(c.shortWords.pages)
-	clear(c.words.pages)
-	c.page, c.run = logPage{}, pageRun{}
+	c.shapes.release()
+	c.shortWords.release()
+	c.words.release()
+	c.d, c.access, c.page, c.run, c.table, c.blocks = nil, nil, logPage{}, pageRun{}, tableMemo{}, rowMemo{}
 	cursors.Put(c)
 }
 
 // seek makes row the current one.
 func (c *Cursor) seek(row uint32) error {
-	if !c.hasPage || row < c.run.from || row >= c.run.to {
-		run, err := c.d.find(c.d.logs, row, c.access)
-		if err != nil {
+	if row < c.run.from || row >= c.run.to {
+		if err := c.load(row); err != nil {
 			return err
 		}
-		if err := c.page.parse(run.raw, run.from, run.to); err != nil {
-			return c.d.damaged(run, err)
-		}
-		c.run, c.hasPage = run, true
 	}
 	c.row = int(row - c.run.from)
+	return nil
+}
+
+// load reads the page of a row.
+func (c *Cursor) load(row uint32) error {
+	end := c.run.end
+	forward := row >= c.run.to
+	c.run.from, c.run.to = 0, 0 // what follows may fail
+	run, err := c.d.find(c.d.logs, row, c.access, &c.table)
+	if err != nil {
+		return err
+	}
+	if forward && run.offset < end {
+		return c.d.tableError(c.d.logs, run.number/tablePageRows)
+	}
+	if err := c.page.parse(run.raw, run.from, run.to); err != nil {
+		return c.d.damaged(&run, err)
+	}
+	c.run = run
 	return nil
 }
 
@@ -123,7 +138,7 @@ func (c *Cursor) head(row uint32) error {
 	c.log.NumTopics = s[28]
 	c.dataLength = int(binary.LittleEndian.Uint32(s[24:]))
 	if c.log.NumTopics > chain.MaximumTopics {
-		return c.d.damaged(c.run, errLogPage)
+		return c.d.damaged(&c.run, errLogPage)
 	}
 	if c.log.NumTopics > 0 {
 		c.log.Topics[0], err = c.word(binary.LittleEndian.Uint32(s[20:]), 0)
@@ -152,7 +167,7 @@ func (c *Cursor) word(code uint32, k int) (*common.Hash, error) {
 func (c *Cursor) rest() error {
 	first, n := c.page.extraTopics(c.row)
 	if n != max(int(c.log.NumTopics), 1)-1 {
-		return c.d.damaged(c.run, errLogPage)
+		return c.d.damaged(&c.run, errLogPage)
 	}
 	for k := range n {
 		var err error
@@ -166,18 +181,18 @@ func (c *Cursor) rest() error {
 // appendData appends the data of the current row.
 func (c *Cursor) appendData(dst []byte) ([]byte, error) {
 	t, err := c.page.trimmed(c.row)
+	if err == nil {
+		// A word of 32 bytes takes six bits at least: a larger claim is damage.
+		if c.dataLength > 2*codec.WordSize*(len(t)+1) || c.dataLength > maximumLogData {
+			err = codec.ErrWords
+		} else {
+			dst, err = codec.DecodeWords(dst, t, c.dataLength)
+		}
+	}
 	if err != nil {
-		return dst, c.d.damaged(c.run, err)
+		err = c.d.damaged(&c.run, err)
 	}
-	// A word of 32 bytes takes at least half a byte of classes: a larger claim is damage.
-	if c.dataLength > 2*codec.WordSize*(len(t)+1) {
-		return dst, c.d.damaged(c.run, codec.ErrWords)
-	}
-	dst, err = codec.DecodeWords(dst, t, c.dataLength)
-	if err != nil {
-		return dst, c.d.damaged(c.run, err)
-	}
-	return dst, nil
+	return dst, err
 }
 
 // raw reads a log without its data, and the position of its transaction in the file. The log is valid
@@ -212,7 +227,7 @@ func (c *Cursor) Find(row uint32, m *Matcher) (*chain.FoundLog, error) {
 		return nil, err
 	}
 	if row < c.block.FirstLog || row-c.block.FirstLog >= c.block.Logs {
-		return nil, c.d.damaged(c.run, errLogPage)
+		return nil, c.d.damaged(&c.run, errLogPage)
 	}
 	var err error
 	if c.data, err = c.appendData(c.data[:0]); err != nil {
@@ -231,100 +246,15 @@ func (c *Cursor) seekBlock(tx uint32) error {
 	if c.hasBlock && tx-c.block.FirstTransaction < c.block.Transactions {
 		return nil
 	}
-	i := c.page.block
-	if c.hasBlock && tx > c.block.FirstTransaction {
-		i = max(i, uint32(c.block.Ref.Number-c.d.footer.info.From)+1)
+	i := uint64(c.page.block)
+	if c.hasBlock && tx >= c.block.FirstTransaction {
+		i = max(i, c.block.Ref.Number-c.d.footer.info.From+1)
 	}
-	for ; uint64(i) < c.d.footer.info.Blocks(); i++ {
-		b, err := c.d.blockRow(i, c.access)
-		if err != nil {
-			return err
-		}
-		if tx < b.FirstTransaction {
-			break
-		}
-		if tx-b.FirstTransaction < b.Transactions {
-			ref := b.Ref // FoundLog promises a new pointer for a new block
-			c.block, c.hasBlock, c.found.Block = b, true, &ref
-			return nil
-		}
+	b, err := c.d.blockOf(tx, i, &c.blocks, c.access)
+	if err != nil {
+		return err
 	}
-	return c.d.damaged(c.run, errLogPage)
-}
-
-// Matcher decides whether a log matches a filter, fast for long lists.
-type Matcher struct {
-	filter    *chain.LogFilter
-	addresses map[common.Address]struct{}
-	topics    [chain.MaximumTopics]map[common.Hash]struct{}
-	never     bool
-}
-
-// longList is the number of alternatives above which a set is faster than comparing each.
-const longList = 8
-
-// NewMatcher prepares a filter, which must not change while the matcher is used. A matcher is
-// immutable and safe for concurrent use.
-func NewMatcher(filter *chain.LogFilter) *Matcher {
-	m := &Matcher{filter: filter, never: len(filter.Topics) > chain.MaximumTopics}
-	if len(filter.Addresses) > longList {
-		m.addresses = make(map[common.Address]struct{}, len(filter.Addresses))
-		for _, a := range filter.Addresses {
-			m.addresses[a] = struct{}{}
-		}
-	}
-	if m.never {
-		return m
-	}
-	for i, alternatives := range filter.Topics {
-		if len(alternatives) > longList {
-			m.topics[i] = make(map[common.Hash]struct{}, len(alternatives))
-			for _, t := range alternatives {
-				m.topics[i][t] = struct{}{}
-			}
-		}
-	}
-	return m
-}
-
-// head checks address, topic count and first topic.
-func (m *Matcher) head(l *chain.Log) bool {
-	if m.never || len(m.filter.Topics) > int(l.NumTopics) {
-		return false
-	}
-	if m.addresses != nil {
-		if _, ok := m.addresses[*l.Address]; !ok {
-			return false
-		}
-	} else if len(m.filter.Addresses) > 0 && !oneOf(m.filter.Addresses, l.Address) {
-		return false
-	}
-	return len(m.filter.Topics) == 0 || m.topic(0, l.Topics[0])
-}
-
-// rest checks the topics beyond the first, after head.
-func (m *Matcher) rest(l *chain.Log) bool {
-	for i := 1; i < len(m.filter.Topics); i++ {
-		if !m.topic(i, l.Topics[i]) {
-			return false
-		}
-	}
-	return true
-}
-
-func (m *Matcher) topic(i int, t *common.Hash) bool {
-	if m.topics[i] != nil {
-		_, ok := m.topics[i][*t]
-		return ok
-	}
-	return len(m.filter.Topics[i]) == 0 || oneOf(m.filter.Topics[i], t)
-}
-
-func oneOf[T comparable](list []T, v *T) bool {
-	for i := range list {
-		if list[i] == *v {
-			return true
-		}
-	}
-	return false
+	ref := b.Ref // FoundLog promises a new pointer for a new block
+	c.block, c.hasBlock, c.found.Block = b, true, &ref
+	return nil
 }

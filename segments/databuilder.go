@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/leani-go/leani/chain"
@@ -52,9 +51,6 @@ type DataBuilder struct {
 // blockRowSize is the size of a row of the block column: hash, timestamp u64, first transaction u32,
 // first log u32.
 const blockRowSize = common.HashLength + 8 + 4 + 4
-
-// maximumRows bounds transactions and logs of one file, so that positions fit 32 bits.
-const maximumRows = math.MaxUint32 / 2
 
 // Errors of DataBuilder.Add.
 var (
@@ -151,7 +147,7 @@ func (b *DataBuilder) check(block *chain.Block) error {
 	end, gas := uint32(0), uint64(0)
 	for i := range block.Receipts {
 		r := &block.Receipts[i]
-		if r.LogsEnd < end || r.CumulativeGasUsed < gas || (r.PostState != nil && len(r.PostState) != common.HashLength) || r.Status > 1 {
+		if r.LogsEnd < end || r.CumulativeGasUsed < gas || (r.PostState != nil && len(r.PostState) != common.HashLength) || r.Status > 1 || r.Type > maximumType {
 			return fmt.Errorf("%w: receipt %d", ErrMalformedBlock, i)
 		}
 		end, gas = r.LogsEnd, r.CumulativeGasUsed
@@ -159,12 +155,15 @@ func (b *DataBuilder) check(block *chain.Block) error {
 	if int(end) != len(block.Logs) {
 		return fmt.Errorf("%w: %d logs, receipts say %d", ErrMalformedBlock, len(block.Logs), end)
 	}
+	if n > maximumBlockRows || len(block.Logs) > maximumBlockRows {
+		return fmt.Errorf("%w: %d transactions and %d logs pass the limit of %d", ErrMalformedBlock, n, len(block.Logs), maximumBlockRows)
+	}
 	if b.info.Transactions+uint64(n) > maximumRows || len(b.rowShapes)+len(block.Logs) > maximumRows {
 		return fmt.Errorf("%w: more than %d rows in one file", ErrMalformedBlock, maximumRows)
 	}
 	for i := range block.Logs {
 		l := &block.Logs[i]
-		if l.NumTopics > chain.MaximumTopics || len(l.Data) > codec.MaximumPage/2 {
+		if l.NumTopics > chain.MaximumTopics || len(l.Data) > maximumLogData {
 			return fmt.Errorf("%w: log %d", ErrMalformedBlock, i)
 		}
 	}
@@ -189,6 +188,9 @@ func appendBody(dst []byte, block *chain.Block) []byte {
 	dst = append(dst, 1)
 	return append(dst, block.Withdrawals...)
 }
+
+// maximumType is the highest type of a transaction or receipt (EIP-2718).
+const maximumType = 0x7f
 
 // The outcome of a receipt, in the two low bits of its first number; the type is above them.
 const (

@@ -3,6 +3,8 @@ package segments
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
+	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/zeebo/blake3"
@@ -24,44 +26,6 @@ type Info struct {
 
 // Blocks is the number of blocks covered.
 func (i Info) Blocks() uint64 { return i.To - i.From }
-
-// column is the footer's entry of one column.
-type column struct {
-	id    columnID
-	rows  uint64
-	pages uint32
-
-	// A fixed column has rows of rowSize bytes, rowsPerPage in every page but the last, and its
-	// pages lie one behind the other from base on.
-	rowSize     uint32 // 0 for a variable column
-	rowsPerPage uint32
-	base        uint64
-
-	// A variable column has a page table, itself in pages; root is the table of those.
-	root []tableEntry
-
-	storedBytes uint64 // pages of the column, without tables
-}
-
-// tableEntry locates a page.
-type tableEntry struct {
-	offset   uint64 // of the stored page in the file
-	size     uint32 // stored size
-	firstRow uint32
-	firstTx  uint32 // log pages: the first transaction; 0 elsewhere
-}
-
-func appendTableEntry(dst []byte, e tableEntry) []byte {
-	dst = binary.LittleEndian.AppendUint64(dst, e.offset|uint64(e.size)<<40)
-	dst = binary.LittleEndian.AppendUint32(dst, e.firstRow)
-	return binary.LittleEndian.AppendUint32(dst, e.firstTx)
-}
-
-func decodeTableEntry(b []byte) tableEntry {
-	le := binary.LittleEndian
-	v := le.Uint64(b)
-	return tableEntry{offset: v & maximumFileSize, size: uint32(v >> 40), firstRow: le.Uint32(b[8:]), firstTx: le.Uint32(b[12:])}
-}
 
 // footer is the decoded footer of a file.
 type footer struct {
@@ -110,6 +74,7 @@ var (
 	errFooterSurplus = errors.New("footer has surplus bytes")
 	errFooterColumn  = errors.New("footer has an impossible column")
 	errFooterRange   = errors.New("footer has an empty or inverted block range")
+	errFooterRows    = errors.New("footer claims more rows than a file can have")
 )
 
 // decode parses a footer of a file whose pages end at limit.
@@ -132,6 +97,9 @@ func (f *footer) decode(b []byte, limit uint64) error {
 	if f.info.To <= f.info.From {
 		return errFooterRange
 	}
+	if f.info.Blocks() > maximumRows || f.info.Transactions > maximumRows || f.info.Logs > maximumRows {
+		return errFooterRows
+	}
 	if columns*columnFixed > len(b) {
 		return errFooterShort
 	}
@@ -142,6 +110,9 @@ func (f *footer) decode(b []byte, limit uint64) error {
 		}
 		c := &f.columns[i]
 		c.id = columnID(le.Uint16(b))
+		if reserved := le.Uint16(b[2:]); reserved != 0 || slices.ContainsFunc(f.columns[:i], func(o column) bool { return o.id == c.id }) {
+			return fmt.Errorf("%w: %s", errFooterColumn, c.id)
+		}
 		c.pages = le.Uint32(b[4:])
 		c.rows = le.Uint64(b[8:])
 		c.storedBytes = le.Uint64(b[16:])
@@ -154,34 +125,17 @@ func (f *footer) decode(b []byte, limit uint64) error {
 			return errFooterShort
 		}
 		for range roots {
-			e := decodeTableEntry(b)
-			if e.offset < headerSize || e.offset+uint64(e.size) > limit {
-				return errFooterColumn
-			}
-			c.root = append(c.root, e)
+			c.root = append(c.root, decodeTableEntry(b))
 			b = b[tableEntrySize:]
 		}
 		if !c.plausible(limit) {
-			return errFooterColumn
+			return fmt.Errorf("%w: %s", errFooterColumn, c.id)
 		}
 	}
 	if len(b) != 0 {
 		return errFooterSurplus
 	}
 	return nil
-}
-
-// plausible checks the relations between the numbers of a column, so that readers can compute with
-// them.
-func (c *column) plausible(limit uint64) bool {
-	if c.rowSize == 0 {
-		return uint64(len(c.root)) == (uint64(c.pages)+tablePageRows-1)/tablePageRows && c.rowsPerPage == 0 && c.rows <= 1<<32
-	}
-	if len(c.root) != 0 || c.rowsPerPage == 0 || c.rowSize > 1<<16 || c.rowsPerPage > 1<<16 || c.rows > 1<<40 {
-		return false
-	}
-	return uint64(c.pages) == (c.rows+uint64(c.rowsPerPage)-1)/uint64(c.rowsPerPage) &&
-		(c.pages == 0 || (c.base >= headerSize && c.base <= limit && c.fixedEnd() <= limit))
 }
 
 // rootOf is the digest over page digests.

@@ -1,6 +1,11 @@
 package segments
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+
+	"github.com/leani-go/leani/codec"
+)
 
 // Kind says what a segment file holds. The numbers are part of the file format.
 type Kind uint16
@@ -88,11 +93,22 @@ const (
 	maximumFileSize = 1<<40 - 1
 )
 
-// UnsupportedError reports a file of a version, kind, flag or compression that this build does not
+const (
+	// maximumRows bounds blocks, transactions and logs of one file, so that positions fit 32 bits with
+	// room to add.
+	maximumRows = math.MaxUint32 / 2
+	// maximumBlockRows bounds transactions and logs of one block. A log costs 375 gas and more
+	// (Yellow Paper, appendix G): this many take 1.5 billion, far above any gas limit.
+	maximumBlockRows = 1 << 22
+	// maximumLogData bounds the data of one log in bytes: in any form it fits a page.
+	maximumLogData = codec.MaximumPage / 2
+)
+
+// UnsupportedError reports a file of a version, kind, flag, profile or column that this build does not
 // know. The file is not damaged.
 type UnsupportedError struct {
 	File   string
-	What   string // "version", "kind", "flags", "column"
+	What   string // "version", "kind", "flags", "profile", "column"
 	Number uint64
 }
 

@@ -42,6 +42,9 @@ const (
 	// single rows, so small pages cost fewer bytes read and cached per answer (docs/adr/0002).
 	maximumPageRows         = 64
 	maximumPageTransactions = 64
+
+	// maximumCodeWidth is the width in bits of the widest codes and lengths.
+	maximumCodeWidth = 32
 )
 
 // logPageBuilder collects rows of one page.
@@ -189,7 +192,8 @@ func (p *logPage) parse(raw []byte, from, to uint32) error {
 	*p = logPage{rows: rows, transactions: uint32(le.Uint16(raw[2:])), first: le.Uint32(raw[4:]), block: le.Uint32(raw[8:]), row: -1}
 	p.transaction = p.first
 	data := int(le.Uint32(raw[22:]))
-	if uint32(rows) != to-from || uint(rows) > advances {
+	if uint32(rows) != to-from || uint(rows) > advances || rows > maximumPageRows ||
+		p.transactions == 0 || p.transactions > maximumPageTransactions || max(raw[14], raw[15], raw[16]) > maximumCodeWidth {
 		return errLogPage
 	}
 	rest := raw[logPageHeader : len(raw)+codec.Slack]
@@ -252,6 +256,21 @@ func (p *logPage) trimmed(i int) ([]byte, error) {
 		return nil, errLogPage
 	}
 	return p.data[at:end], nil
+}
+
+// checkLengths checks what trimmed relies on: that the lengths of all rows divide the data among them.
+func (p *logPage) checkLengths() error {
+	at := 0
+	for i := range p.rows {
+		if a := i / anchorRows; i%anchorRows == 0 && a > 0 && at != int(binary.LittleEndian.Uint16(p.anchors[(a-1)*2:])) {
+			return errLogPage
+		}
+		at += int(p.lengths.At(i))
+	}
+	if at != len(p.data) {
+		return errLogPage
+	}
+	return nil
 }
 
 // hash is the hash of a transaction, given by its position in the file, which must be in the page.

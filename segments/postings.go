@@ -113,7 +113,7 @@ var errPostingPage = errors.New("posting page does not hold what its header says
 
 // postingPage is a checked view of a posting page.
 type postingPage struct {
-	run     pageRun
+	run     pageRun // to is the base of the next page's first block
 	blocks  int
 	headers []byte
 	payload []byte // with slack
@@ -135,12 +135,20 @@ func (p *postingPage) parse(run pageRun) error {
 	return nil
 }
 
+// findBlock is the last block of [from, to) whose base is at most target, from when there is none.
+func (p *postingPage) findBlock(from, to int, target uint32) int {
+	for from+1 < to && p.base(from+1) <= target {
+		from++
+	}
+	return from
+}
+
 func (p *postingPage) base(block int) uint32 {
 	return binary.LittleEndian.Uint32(p.headers[block*postingHeader:])
 }
 
-// decode fills dst with the positions of a block.
-func (p *postingPage) decode(block int, dst *[postingBlock]uint32) (int, error) {
+// decode fills dst with the positions of a block, which ascend and are below bound.
+func (p *postingPage) decode(block int, bound uint64, dst *[postingBlock]uint32) (int, error) {
 	h := p.headers[block*postingHeader:]
 	base, start := binary.LittleEndian.Uint32(h), int(binary.LittleEndian.Uint16(h[4:]))
 	shift, n := uint(h[6]), int(h[7])+1
@@ -154,6 +162,9 @@ func (p *postingPage) decode(block int, dst *[postingBlock]uint32) (int, error) 
 	}
 	if err := codec.DecodeEliasFano(dst[:n], p.payload[start:end+codec.Slack], base, shift, unary); err != nil {
 		return 0, err
+	}
+	if !ascending(dst[:n]) || uint64(dst[n-1]) >= bound {
+		return 0, errPostingPage
 	}
 	return n, nil
 }

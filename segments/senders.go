@@ -35,7 +35,7 @@ type Senders struct {
 // NewSenders views an open file as a senders file.
 func NewSenders(f *File) (*Senders, error) {
 	if f.footer.info.Kind != KindSenders {
-		return nil, fmt.Errorf("segment file %s is of kind %s, not %s", f.name, f.footer.info.Kind, KindSenders)
+		return nil, f.errKind(KindSenders)
 	}
 	c, err := f.expect(columnSenders, f.footer.info.Transactions, common.AddressLength)
 	if err != nil {
@@ -46,14 +46,12 @@ func NewSenders(f *File) (*Senders, error) {
 
 // Append appends the senders of n transactions from a position on.
 func (s *Senders) Append(dst []common.Address, position, n uint32, access *Access) ([]common.Address, error) {
-	for p := position; p < position+n; p++ {
-		b, err := s.fixedRow(s.senders, uint64(p), access)
-		if err != nil {
-			return dst, err
+	err := s.fixedRows(s.senders, uint64(position), uint64(position)+uint64(n), access, func(rows []byte) {
+		for ; len(rows) > 0; rows = rows[common.AddressLength:] {
+			dst = append(dst, common.Address(rows[:common.AddressLength]))
 		}
-		dst = append(dst, common.Address(b))
-	}
-	return dst, nil
+	})
+	return dst, err
 }
 
 var errSendersOfOther = errors.New("senders file belongs to other blocks")

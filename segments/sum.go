@@ -79,8 +79,9 @@ func (d *Data) AddTo(ctx context.Context, sum *ContentSum) error {
 		}
 	}
 	info := d.footer.info
+	rows := rowMemo{column: d.blocks}
 	for i := range info.Blocks() {
-		b, err := d.blockRow(uint32(i), nil)
+		b, err := d.blockRow(uint32(i), &rows, nil)
 		if err != nil {
 			return err
 		}
