@@ -34,9 +34,15 @@ import (
 // A history is a pure function of its seed, except for the timing of background work. Replay one
 // with -crash.seed=N; run more with -crash.histories=N (make crash does).
 var (
-	crashHistories = flag.Int("crash.histories", 200, "number of random histories in TestCrashModel")
+	crashHistories = flag.Int("crash.histories", defaultHistories, "number of random histories in TestCrashModel")
 	crashSeed      = flag.Uint64("crash.seed", 0, "run only the history of this seed")
 )
+
+const defaultHistories = 200
+
+// thorough tells whether more histories than usual are wanted, and with them more of the tests that
+// visit every operation.
+func thorough() bool { return *crashHistories > defaultHistories }
 
 // INV-01 INV-02 INV-21 INV-29 STO-002 STO-017
 func TestCrashModel(t *testing.T) {
