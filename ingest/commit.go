@@ -93,6 +93,9 @@ func (c *committer) add(f *file, b *chain.Block) error {
 	parent, known := c.last, true
 	if b.Number == r.From {
 		parent, known = c.options.ExpectedParent(b.Number)
+		if !known && b.Number == 0 { // a genesis block has the zero hash for a parent
+			parent, known = common.Hash{}, true
+		}
 	}
 	if known && b.ParentHash != parent {
 		return f.blameCheck(b.Number, &verify.Error{
