@@ -9,7 +9,7 @@ import (
 )
 
 // TestPoolBound lends and takes back chunks at random: charges never exceed the limit, but for a
-// chunk that is too large for it by itself or that turned out larger than expected. STO-016
+// chunk that is too large for it by itself or that turned out larger than expected. SRC-011, STO-016
 func TestPoolBound(t *testing.T) {
 	const limit = 1000
 	rapid.Check(t, func(t *rapid.T) {

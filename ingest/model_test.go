@@ -235,7 +235,7 @@ func (s *scenario) expectedParent(n uint64) (common.Hash, bool) {
 // before that point are committed, in order, equal to the source, and no file is left open; after
 // that a fill of what is missing gives the rest.
 //
-// SRC-007, SRC-008, INV-14
+// SRC-007, SRC-008, SRC-009, INV-14
 func TestFillModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := drawScenario(rt)
