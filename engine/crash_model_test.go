@@ -560,7 +560,7 @@ func (w *world) verifyQuarantine() {
 		found[string(content)] = true
 	}
 	if !maps.Equal(found, w.foreign) {
-		w.fail("quarantine: got %v want %v", found, w.foreign)
+		w.fail("quarantine: got %d known files want %d: %v", len(found), len(w.foreign), slices.Collect(maps.Keys(w.foreign)))
 	}
 }
 

@@ -95,7 +95,10 @@ func fileName(k keys.Segment, to uint64) string {
 
 // appendPadded appends v in decimal with at least width digits.
 func appendPadded(dst []byte, v uint64, width int) []byte {
-	digits := len(strconv.AppendUint(nil, v, 10))
+	digits := 1
+	for rest := v / 10; rest > 0; rest /= 10 {
+		digits++
+	}
 	for ; digits < width; digits++ {
 		dst = append(dst, '0')
 	}

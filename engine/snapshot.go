@@ -136,6 +136,9 @@ type IndexPart struct {
 // index reaches are in no part: the caller has to find them by other means, never to treat
 // them as empty.
 func (s *Snapshot) IndexFiles(r chain.Range) []IndexPart {
+	if r.Empty() {
+		return nil
+	}
 	var parts []IndexPart
 	open := []chain.Range{r} // not yet answered for, in block order
 	rows := s.catalog.rows[KindIndex]
