@@ -98,6 +98,9 @@ func parseResponse(t *testing.T, text string) map[string]any {
 // block finalized as the suite wants it, and compares answers for the whole chain with those of
 // go-ethereum.
 func TestConformance(t *testing.T) {
+	if raceEnabled {
+		t.Skip("one client after the other and much JSON: nothing for the race detector, and slow with it")
+	}
 	blocks := chainfixture.ConformanceChain(t)
 	store := &fakeStore{
 		blocks:    make(map[uint64]*chain.Block),
