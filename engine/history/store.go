@@ -1,6 +1,7 @@
 package history
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -152,18 +153,30 @@ func segment[T any](s *Store, row *engine.FileRow, view func(*segments.File) (*T
 	return t, nil
 }
 
-// openFile opens a segment file and compares it with its row.
+// openFile opens a segment file through the store's cache.
 func (s *Store) openFile(row *engine.FileRow) (*segments.File, error) {
 	// The digest is unique to the content: it names the pages in the cache.
 	id := uint64(0)
 	for _, b := range row.Digest[:8] {
 		id = id<<8 | uint64(b)
 	}
-	f, err := segments.Open(row.String(), id, rowSource{s.engine, row}, s.cache)
-	if err != nil {
+	return s.openRow(row, id, s.cache)
+}
+
+// openRow opens a segment file and compares it with its row. A version, kind or flag that this build does
+// not know is damage here: the format version of the store, which Open of the engine looked at, promises
+// files that it reads.
+func (s *Store) openRow(row *engine.FileRow, id uint64, cache *segments.Cache) (*segments.File, error) {
+	f, err := segments.Open(row.String(), id, rowSource{s.engine, row}, cache)
+	var unsupported *segments.UnsupportedError
+	switch {
+	case errors.As(err, &unsupported):
+		return nil, corruptRow(row, err)
+	case err != nil:
 		return nil, err
-	}
-	if f.Digest() != row.Digest {
+	case f.Info().Kind != segments.Kind(row.Kind):
+		return nil, corruptRow(row, fmt.Errorf("kind: got %s want %s", f.Info().Kind, row.Kind))
+	case f.Digest() != row.Digest:
 		return nil, corruptRow(row, fmt.Errorf("digest: got %x want %x", f.Digest(), row.Digest))
 	}
 	return f, nil

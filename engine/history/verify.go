@@ -156,14 +156,7 @@ func (v *verification) each(ctx context.Context, rows []*engine.FileRow, check f
 // openApart opens a file with a small cache of its own, so that verification reads the disk and leaves
 // the pages of queries alone.
 func (v *verification) openApart(row *engine.FileRow) (*segments.File, error) {
-	f, err := segments.Open(row.String(), 0, rowSource{v.store.engine, row}, segments.NewCache(readBackCache))
-	if err != nil {
-		return nil, err
-	}
-	if f.Digest() != row.Digest {
-		return nil, corruptRow(row, fmt.Errorf("digest: got %x want %x", f.Digest(), row.Digest))
-	}
-	return f, nil
+	return v.store.openRow(row, 0, segments.NewCache(readBackCache))
 }
 
 var (
