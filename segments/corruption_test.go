@@ -21,61 +21,7 @@ func readEverything(t testing.TB, raw []byte) error {
 	if err := f.CheckPages(t.Context(), nil); err != nil {
 		return err
 	}
-	return readRows(f)
-}
-
-// readRows reads all rows without looking at the digests.
-func readRows(f *File) error {
-	switch f.Info().Kind {
-	case KindData:
-		d, err := NewData(f)
-		if err != nil {
-			return err
-		}
-		var b chain.Block
-		i := f.Info()
-		for n := i.From; n < i.To && n < i.From+100; n++ {
-			if err := d.Load(n, chain.PartsAll, &b, nil); err != nil {
-				return err
-			}
-		}
-		m := NewMatcher(&chain.LogFilter{})
-		c := d.Cursor(nil)
-		defer c.Close()
-		for row := uint64(0); row < i.Logs && row < 1000; row++ {
-			if _, err := c.Find(uint32(row), m); err != nil {
-				return err
-			}
-		}
-	case KindIndex:
-		x, err := NewIndex(f)
-		if err != nil {
-			return err
-		}
-		for _, in := range []mergeInput{{x, x.terms, 0, f.Info().Logs}, {x, x.transactions, 0, f.Info().Transactions}, {x, x.blocks, 0, f.Info().Blocks()}} {
-			it := tableIterator{mergeInput: in, i: -1}
-			for n := 0; n < 2000; n++ {
-				ok, err := it.advance()
-				if err != nil {
-					return err
-				}
-				if !ok {
-					break
-				}
-				if err := it.each(func([]uint32) {}); err != nil {
-					return err
-				}
-			}
-		}
-	case KindSenders:
-		s, err := NewSenders(f)
-		if err != nil {
-			return err
-		}
-		_, err = s.Append(nil, 0, uint32(min(f.Info().Transactions, 1000)), nil)
-		return err
-	}
-	return nil
+	return f.CheckRows(t.Context())
 }
 
 func smallPair(t testing.TB) (data, index []byte) {
@@ -176,7 +122,7 @@ func FuzzFile(f *testing.F) {
 		if err != nil {
 			return
 		}
-		_ = readRows(file)
+		_ = file.CheckRows(t.Context())
 	})
 }
 

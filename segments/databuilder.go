@@ -170,6 +170,11 @@ func (b *DataBuilder) check(block *chain.Block) error {
 	return nil
 }
 
+// closingRow is the block row behind the last block: it says where that ends.
+func closingRow(info *Info) []byte {
+	return appendBlockRow(nil, common.Hash{}, 0, uint32(info.Transactions), uint32(info.Logs))
+}
+
 func appendBlockRow(dst []byte, hash common.Hash, timestamp uint64, firstTransaction, firstLog uint32) []byte {
 	dst = append(dst, hash[:]...)
 	dst = binary.LittleEndian.AppendUint64(dst, timestamp)
@@ -231,7 +236,7 @@ func (b *DataBuilder) Finish() (Info, [32]byte, error) {
 	b.finished = true
 	b.finishTopics()
 	b.writeLogs()
-	b.file.addFixed(columnBlocks, appendBlockRow(b.blocks, common.Hash{}, 0, uint32(b.info.Transactions), uint32(b.info.Logs)), blockRowSize)
+	b.file.addFixed(columnBlocks, append(b.blocks, closingRow(&b.info)...), blockRowSize)
 	shapes := make([]byte, 0, len(b.shapes.shapes)*shapeSize)
 	for i := range b.shapes.shapes {
 		shapes = b.shapes.shapes[i].appendStored(shapes, &b.words)

@@ -13,7 +13,6 @@ var errTablePage = errors.New("hash table page does not hold what its header say
 
 // tablePage is a checked view of a hash table page.
 type tablePage struct {
-	run     *pageRun
 	start   uint32 // smallest term of the page
 	terms   int
 	shift   uint
@@ -25,10 +24,9 @@ type tablePage struct {
 	payload []byte // with slack
 }
 
-// parse views page run.number of a table of pages pages. It keeps run.
-func (p *tablePage) parse(run *pageRun, pages uint64) error {
+// parse views page number of a table of pages pages.
+func (p *tablePage) parse(raw []byte, number, pages uint32) error {
 	le := binary.LittleEndian
-	raw := run.raw
 	if len(raw) < tablePageHeader {
 		return errTablePage
 	}
@@ -37,7 +35,7 @@ func (p *tablePage) parse(run *pageRun, pages uint64) error {
 	if terms > 8*len(raw) || lists > terms || payload > len(raw) || unary > len(raw) {
 		return errTablePage
 	}
-	*p = tablePage{run: run, start: uint32(pageStart(uint64(run.number), pages)), terms: terms, unary: unary, shift: uint(raw[16])}
+	*p = tablePage{start: uint32(pageStart(uint64(number), uint64(pages))), terms: terms, unary: unary, shift: uint(raw[16])}
 	rest := raw[tablePageHeader : len(raw)+codec.Slack]
 	if p.shift > 32 {
 		return errTablePage
@@ -70,7 +68,9 @@ func (p *tablePage) parse(run *pageRun, pages uint64) error {
 type positions struct {
 	count  uint64
 	inline []uint32 // all of them when they are few, else nil
-	list   place
+	list   place    // where they lie when they are many
+
+	start, end int // bytes in the payload of the page; none for a single position
 }
 
 // at reads the list of the term with number i in the page. bound is the bound of all positions.
@@ -90,13 +90,14 @@ func (p *tablePage) at(i int, bound uint64, buf []uint32) (positions, error) {
 		return positions{}, errTablePage
 	}
 	b := p.payload[offset:end]
+	out := positions{start: offset}
 	head, k := binary.Uvarint(b)
 	count := head >> 1
 	if k <= 0 || count == 0 || count > bound {
 		return positions{}, errTablePage
 	}
 	b = b[k:]
-	out := positions{count: count}
+	out.count = count
 	if head&1 == 0 {
 		if count > uint64(len(b))*8 { // a position takes two bits and more
 			return positions{}, errTablePage
@@ -114,6 +115,7 @@ func (p *tablePage) at(i int, bound uint64, buf []uint32) (positions, error) {
 		if !ascending(out.inline) || uint64(out.inline[n-1]) >= bound {
 			return positions{}, errTablePage
 		}
+		out.end = end - len(b) + size
 		return out, nil
 	}
 	for _, to := range []*uint32{&out.list.page, &out.list.block, &out.list.pages, &out.list.end} {
@@ -123,6 +125,7 @@ func (p *tablePage) at(i int, bound uint64, buf []uint32) (positions, error) {
 		}
 		*to, b = uint32(v), b[k:]
 	}
+	out.end = end - len(b)
 	return out, nil
 }
 
@@ -149,7 +152,7 @@ func (f *File) lookup(c *column, term uint32, bound uint64, access *Access) (pos
 		return positions{}, err
 	}
 	var page tablePage
-	if err := page.parse(&run, uint64(c.pages)); err != nil {
+	if err := page.parse(run.raw, run.number, c.pages); err != nil {
 		return positions{}, f.damaged(&run, err)
 	}
 	from, to := codec.FindEliasFano(page.list, page.terms, term-page.start, page.shift, page.unary)

@@ -30,6 +30,10 @@ func NewIndex(f *File) (*Index, error) {
 			return nil, err
 		}
 	}
+	// A position takes more than a bit: what walks all lists may rely on their number.
+	if x.postings.rows > 8*f.limit {
+		return nil, corrupt.AtOffset(f.name, int64(f.limit), fmt.Errorf("%w: %d postings", errFooterColumn, x.postings.rows))
+	}
 	return x, nil
 }
 

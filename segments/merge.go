@@ -27,36 +27,30 @@ func MergeIndexes(ctx context.Context, out io.Writer, inputs []*Index) (Info, [3
 		info.Logs += next.Logs
 		info.Transactions += next.Transactions
 	}
-	if info.Logs > maximumRows || info.Transactions > maximumRows {
+	if info.Logs > maximumRows || info.Transactions > maximumRows || info.Blocks() > maximumRows {
 		return Info{}, [32]byte{}, fmt.Errorf("merge index files: %d logs and %d transactions pass the limit of %d", info.Logs, info.Transactions, maximumRows)
 	}
-	var logs, transactions, blocks []mergeInput
-	var logAt, transactionAt, blockAt uint64
+	var tables [3][]indexTable // of all inputs: log terms, transactions, blocks
+	var at [3]uint64
 	for _, x := range inputs {
-		i := &x.footer.info
-		logs = append(logs, mergeInput{x, x.terms, uint32(logAt), i.Logs})
-		transactions = append(transactions, mergeInput{x, x.transactions, uint32(transactionAt), i.Transactions})
-		blocks = append(blocks, mergeInput{x, x.blocks, uint32(blockAt), i.Blocks()})
-		logAt += i.Logs
-		transactionAt += i.Transactions
-		blockAt += i.Blocks()
+		for i, t := range x.tables() {
+			t.offset = uint32(at[i])
+			at[i] += t.bound
+			tables[i] = append(tables[i], t)
+		}
 	}
-	pages, err := countTerms(ctx, logs, info.Logs)
+	pages, err := countTerms(ctx, tables[0], info.Logs)
 	if err != nil {
 		return Info{}, [32]byte{}, err
 	}
 	w := newIndexWriter(out, info.Logs, pages)
-	if err := mergeTables(ctx, &w.terms, logs); err != nil {
+	if err := mergeTables(ctx, &w.terms, tables[0]); err != nil {
 		return Info{}, [32]byte{}, err
 	}
 	w.finishTerms()
-	for _, l := range []struct {
-		id     columnID
-		inputs []mergeInput
-		rows   uint64
-	}{{columnTxLocator, transactions, info.Transactions}, {columnBlockLocator, blocks, info.Blocks()}} {
-		t := tableWriter{column: w.file.addColumn(l.id), pages: locatorPages(l.rows), positions: l.rows}
-		if err := mergeTables(ctx, &t, l.inputs); err != nil {
+	for i, id := range []columnID{columnTxLocator, columnBlockLocator} {
+		t := tableWriter{column: w.file.addColumn(id), pages: locatorPages(at[i+1]), positions: at[i+1]}
+		if err := mergeTables(ctx, &t, tables[i+1]); err != nil {
 			return Info{}, [32]byte{}, err
 		}
 		t.finish()
@@ -66,7 +60,7 @@ func MergeIndexes(ctx context.Context, out io.Writer, inputs []*Index) (Info, [3
 }
 
 // countTerms finds the number of pages that the merged table needs.
-func countTerms(ctx context.Context, inputs []mergeInput, bound uint64) (uint64, error) {
+func countTerms(ctx context.Context, inputs []indexTable, bound uint64) (uint64, error) {
 	var singles, others, inlined uint64
 	err := walkTerms(ctx, inputs, func(_ uint32, at []*tableIterator) error {
 		count := uint64(0)
@@ -92,7 +86,7 @@ func countTerms(ctx context.Context, inputs []mergeInput, bound uint64) (uint64,
 }
 
 // mergeTables writes the terms of all inputs to w.
-func mergeTables(ctx context.Context, w *tableWriter, inputs []mergeInput) error {
+func mergeTables(ctx context.Context, w *tableWriter, inputs []indexTable) error {
 	return walkTerms(ctx, inputs, func(term uint32, at []*tableIterator) error {
 		w.begin(term)
 		for _, it := range at {

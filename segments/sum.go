@@ -27,18 +27,12 @@ func pair(term uint32, position uint64) uint64 {
 func (x *Index) Sum(ctx context.Context) (ContentSum, error) {
 	info := x.footer.info
 	sum := ContentSum{logs: info.Logs, transactions: info.Transactions, blocks: info.Blocks()}
-	for _, table := range []struct {
-		in mergeInput
-		to *uint64
-	}{
-		{mergeInput{x, x.terms, 0, info.Logs}, &sum.Terms},
-		{mergeInput{x, x.transactions, 0, info.Transactions}, &sum.Transactions},
-		{mergeInput{x, x.blocks, 0, info.Blocks()}, &sum.Blocks},
-	} {
-		err := walkTerms(ctx, []mergeInput{table.in}, func(term uint32, at []*tableIterator) error {
+	sums := [3]*uint64{&sum.Terms, &sum.Transactions, &sum.Blocks}
+	for i, table := range x.tables() {
+		err := walkTerms(ctx, []indexTable{table}, func(term uint32, at []*tableIterator) error {
 			return at[0].each(func(positions []uint32) {
 				for _, p := range positions {
-					*table.to += pair(term, uint64(p))
+					*sums[i] += pair(term, uint64(p))
 				}
 			})
 		})

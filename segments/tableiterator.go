@@ -8,25 +8,45 @@ import (
 	"github.com/leani-go/leani/codec"
 )
 
-// mergeInput is a hash table of one input; offset is added to its positions.
-type mergeInput struct {
+// indexTable is one hash table of an index.
+type indexTable struct {
 	index  *Index
 	column *column
-	offset uint32
-	bound  uint64
+	bound  uint64 // of its positions
+	offset uint32 // what a merge adds to them
 }
 
-// tableIterator walks a hash table in the order of its terms.
+// tables are the hash tables of an index: log terms, transactions, blocks.
+func (x *Index) tables() [3]indexTable {
+	info := &x.footer.info
+	return [3]indexTable{
+		{index: x, column: x.terms, bound: info.Logs},
+		{index: x, column: x.transactions, bound: info.Transactions},
+		{index: x, column: x.blocks, bound: info.Blocks()},
+	}
+}
+
+// tableIterator walks a hash table in the order of its terms, past the cache. It holds one page of the
+// table and one of the postings. What it yields in all is bounded by the size of the file: lists share
+// no bytes.
 type tableIterator struct {
-	mergeInput
-	cursor ListCursor
-	next   uint32 // page to read
+	indexTable
 	table  tableMemo
 	run    pageRun // of page
 	page   tablePage
-	terms  []uint32
-	i      int
+	next   uint32   // page to read
+	terms  []uint32 // of page
+	i      int      // the current term
+	end    int      // where the lists of the page end that were read
 	buf    []uint32
+	cursor ListCursor
+	long   uint64 // positions in long lists that were passed
+}
+
+// newTableIterator stands before the first term.
+func newTableIterator(t indexTable) *tableIterator {
+	t.index = t.index.uncached()
+	return &tableIterator{indexTable: t, cursor: ListCursor{x: t.index}, i: -1}
 }
 
 // advance moves to the next term and tells whether there is one.
@@ -40,18 +60,29 @@ func (it *tableIterator) advance() (bool, error) {
 			return false, err
 		}
 		it.next++
-		it.i = 0
+		it.i, it.end = 0, 0
 	}
 	return true, nil
 }
 
+// skipPage makes advance go on behind a page that it could not read.
+func (it *tableIterator) skipPage() {
+	it.terms, it.i, it.run = it.terms[:0], -1, pageRun{}
+	it.next++
+}
+
 // load reads and decodes page it.next.
 func (it *tableIterator) load() (err error) {
-	if it.run, err = it.index.page(it.column, it.next, nil, &it.table); err != nil {
+	if it.run.raw == nil {
+		it.run, err = it.index.page(it.column, it.next, nil, &it.table)
+	} else {
+		it.run, err = it.index.pageAfter(it.column, &it.run, nil, &it.table)
+	}
+	if err != nil {
 		return err
 	}
 	pages := uint64(it.column.pages)
-	if err := it.page.parse(&it.run, pages); err != nil {
+	if err := it.page.parse(it.run.raw, it.next, it.column.pages); err != nil {
 		return it.index.damaged(&it.run, err)
 	}
 	it.terms = slices.Grow(it.terms[:0], it.page.terms)[:it.page.terms]
@@ -69,17 +100,26 @@ func (it *tableIterator) load() (err error) {
 
 func (it *tableIterator) term() uint32 { return it.terms[it.i] }
 
-// list reads the list of the current term.
+// list reads the list of the current term. It may be called once for a term.
 func (it *tableIterator) list() (positions, error) {
 	p, err := it.page.at(it.i, it.bound, it.buf[:0])
-	if err == nil && !it.index.reaches(&p) {
+	switch {
+	case err != nil:
+	case p.end > 0 && p.start != it.end:
 		err = errTablePage
+	case p.inline == nil:
+		it.long += p.count
+		if !it.index.reaches(&p) || it.long > it.index.postings.rows {
+			err = errTablePage
+		}
+	default:
+		it.buf = p.inline
 	}
 	if err != nil {
-		return positions{}, it.index.damaged(&it.run, err)
+		return positions{}, it.index.damaged(&it.run, fmt.Errorf("term %08x: %w", it.term(), err))
 	}
-	if p.inline != nil {
-		it.buf = p.inline
+	if p.end > 0 {
+		it.end = p.end
 	}
 	return p, nil
 }
@@ -95,7 +135,6 @@ func (it *tableIterator) each(yield func([]uint32)) error {
 		return nil
 	}
 	c := &it.cursor
-	c.x = it.index
 	c.reset(List{p.count, p})
 	read := uint64(0)
 	for target := uint32(0); ; {
@@ -118,11 +157,10 @@ func (it *tableIterator) each(yield func([]uint32)) error {
 }
 
 // walkTerms yields every distinct term of the inputs in order, with the iterators that stand at it.
-func walkTerms(ctx context.Context, inputs []mergeInput, yield func(term uint32, at []*tableIterator) error) error {
+func walkTerms(ctx context.Context, inputs []indexTable, yield func(term uint32, at []*tableIterator) error) error {
 	var live []*tableIterator
 	for i := range inputs {
-		it := &tableIterator{mergeInput: inputs[i], i: -1}
-		it.index = it.index.uncached()
+		it := newTableIterator(inputs[i])
 		ok, err := it.advance()
 		if err != nil {
 			return err
