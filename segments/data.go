@@ -45,6 +45,14 @@ func NewData(f *File) (*Data, error) {
 	return d, nil
 }
 
+// BuilderMemory is roughly what a DataBuilder holds that has the blocks of the file, in bytes: log pages,
+// dictionaries, and some numbers for each log. Compare DataBuilder.Memory.
+func (d *Data) BuilderMemory() int64 {
+	const perLog = 16
+	stored := d.logs.storedBytes + d.shapes.storedBytes + d.shortWords.storedBytes + d.words.storedBytes
+	return int64(stored + perLog*d.footer.info.Logs)
+}
+
 // BlockRow is what a data file knows of a block without reading its header.
 type BlockRow struct {
 	Ref              chain.BlockRef // without the parent hash

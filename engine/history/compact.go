@@ -64,7 +64,11 @@ func (s *Store) compactOnce(ctx context.Context, st *CompactStats) (more bool, e
 	}
 	snap := s.engine.Acquire()
 	defer snap.Release()
-	if group := s.planRepack(snap.Rows(engine.KindData), snap.Rows(engine.KindIndex)); group != nil {
+	group, err := s.planRepack(snap.Rows(engine.KindData), snap.Rows(engine.KindIndex))
+	if err != nil {
+		return false, err
+	}
+	if group != nil {
 		st.Repacks++
 		return true, s.repack(ctx, snap, group)
 	}
@@ -78,19 +82,44 @@ func (s *Store) compactOnce(ctx context.Context, st *CompactStats) (more bool, e
 	return false, nil
 }
 
-// planRepack finds neighbouring data files that together fill their window, or that crowd it.
-func (s *Store) planRepack(rows, indexes []*engine.FileRow) []*engine.FileRow {
+// planRepack finds neighbouring data files to pack: of a window that they fill, or that they crowd, the
+// first that one file can hold.
+func (s *Store) planRepack(rows, indexes []*engine.FileRow) (group []*engine.FileRow, err error) {
 	size := s.opts.TargetBlocks
-	return findGroup(rows, size, func(group []*engine.FileRow) bool {
-		var bytes int64
-		for _, r := range group {
-			bytes += r.Size
+	group = findGroup(rows, size, func(window []*engine.FileRow) []*engine.FileRow {
+		full := fills(window, size)
+		if !full && !crowded(window) {
+			return nil
 		}
-		if bytes > s.opts.SegmentBytes { // they were cut because they are large
-			return false
+		for n := 0; len(window) > 0 && err == nil; window = window[n:] {
+			if n, err = s.fitting(window); err != nil {
+				break
+			}
+			if part := window[:n]; n > 1 && (full || crowded(part)) && !cutsIndex(part, indexes) {
+				return part
+			}
 		}
-		return (fills(group, size) || crowded(group)) && !cutsIndex(group, indexes)
+		return nil
 	})
+	return group, err
+}
+
+// fitting counts the data files that fit into one together with the first: its size and the memory to
+// build it are bounded as they are for a Writer, which cut the files where they passed a bound.
+func (s *Store) fitting(rows []*engine.FileRow) (n int, err error) {
+	var bytes, memory int64
+	for ; n < len(rows); n++ {
+		d, err := s.data(rows[n])
+		if err != nil {
+			return 0, err
+		}
+		bytes += rows[n].Size
+		memory += d.BuilderMemory()
+		if n > 0 && (bytes > s.opts.SegmentBytes || memory > s.opts.builderMemory) {
+			break
+		}
+	}
+	return n, nil
 }
 
 // cutsIndex tells whether an index file ends within a group of data files. Its own index files a repack
@@ -118,28 +147,40 @@ func (s *Store) planMerge(rows []*engine.FileRow) (group []*engine.FileRow, leve
 		}
 		if l < topTier {
 			size := s.tierBlocks(l + 1)
-			if g := findGroup(tier, size, func(g []*engine.FileRow) bool { return fills(g, size) }); g != nil {
+			if g := findGroup(tier, size, whole(func(g []*engine.FileRow) bool { return fills(g, size) })); g != nil {
 				return g, l + 1
 			}
 		}
 		size := s.tierBlocks(min(l+1, topTier))
-		if g := findGroup(tier, size, crowded); g != nil {
+		if g := findGroup(tier, size, whole(crowded)); g != nil {
 			return g, l
 		}
 	}
 	return nil, 0
 }
 
+// whole picks all of a group that is due.
+func whole(due func([]*engine.FileRow) bool) func([]*engine.FileRow) []*engine.FileRow {
+	return func(group []*engine.FileRow) []*engine.FileRow {
+		if due(group) {
+			return group
+		}
+		return nil
+	}
+}
+
 // findGroup cuts rows into groups of neighbours within one aligned window of size blocks, and returns
-// the first group of two or more that is due.
-func findGroup(rows []*engine.FileRow, size uint64, due func([]*engine.FileRow) bool) []*engine.FileRow {
+// what pick takes of the first group of two or more of which it takes something.
+func findGroup(rows []*engine.FileRow, size uint64, pick func([]*engine.FileRow) []*engine.FileRow) []*engine.FileRow {
 	for from := 0; from < len(rows); {
 		to := from + 1
 		for to < len(rows) && rows[to].From == rows[to-1].To && rows[to].From/size == rows[from].From/size {
 			to++
 		}
-		if group := rows[from:to]; len(group) > 1 && due(group) {
-			return group
+		if to-from > 1 {
+			if group := pick(rows[from:to]); group != nil {
+				return group
+			}
 		}
 		from = to
 	}

@@ -111,9 +111,13 @@ func (c *modelChain) coverage(has []bool) []chain.Range {
 	return runs
 }
 
-// openSmall opens a store of the test chain; the caller closes its engine.
+// openSmall opens a store in memory; the caller closes its engine.
 func openSmall(fs vfs.FS, openFiles int, opts Options) (*engine.Engine, *Store, error) {
-	e, err := engine.Open(engine.Options{Dir: testDir, FS: fs, ChainID: 1, CacheBytes: 1 << 20, OpenFiles: openFiles})
+	return openIn(testDir, fs, openFiles, opts)
+}
+
+func openIn(dir string, fs vfs.FS, openFiles int, opts Options) (*engine.Engine, *Store, error) {
+	e, err := engine.Open(engine.Options{Dir: dir, FS: fs, ChainID: 1, CacheBytes: 1 << 20, OpenFiles: openFiles})
 	if err != nil {
 		return nil, nil, err
 	}
