@@ -57,6 +57,16 @@ func AppendPage(dst []byte, c Compression, raw []byte) []byte {
 	return dst
 }
 
+// PageInfo reads what a stored page says of itself: how long it is raw, and how it is compressed. It
+// checks nothing; DecodePage does.
+func PageInfo(stored []byte) (raw int, c Compression, err error) {
+	if len(stored) < PageHeader {
+		return 0, 0, ErrPageShort
+	}
+	head := binary.LittleEndian.Uint32(stored)
+	return int(head & MaximumPage), Compression(head >> 24), nil
+}
+
 // pageChecksum covers everything of a page but the checksum itself.
 func pageChecksum(page []byte) uint32 {
 	return crc32.Update(crc32.Checksum(page[:4], castagnoli), castagnoli, page[PageHeader:])
@@ -67,11 +77,10 @@ func pageChecksum(page []byte) uint32 {
 // not copied when stored has room for the slack behind it (its bytes there are then zeroed); the
 // result aliases stored in that case.
 func DecodePage(stored []byte) ([]byte, error) {
-	if len(stored) < PageHeader {
-		return nil, ErrPageShort
+	size, c, err := PageInfo(stored)
+	if err != nil {
+		return nil, err
 	}
-	head := binary.LittleEndian.Uint32(stored)
-	size, c := int(head&MaximumPage), Compression(head>>24)
 	if binary.LittleEndian.Uint32(stored[4:]) != pageChecksum(stored) {
 		return nil, ErrPageChecksum
 	}

@@ -120,7 +120,7 @@ func (f *File) checkPages(ctx context.Context, report func(bytes int), found fun
 		}
 		err := c.check(p, digest)
 		if err == nil && complete && p.entry.offset != at {
-			err = corrupt.AtPage(f.name, int(p.number), int64(p.entry.offset), fmt.Errorf("%w: %s page starts at %d, the one before ends at %d", errGap, p.column, p.entry.offset, at))
+			err = f.pageError(p, fmt.Errorf("%w: the one before ends at %d", errGap, at))
 		}
 		if err != nil {
 			if err := found(err); err != nil {
@@ -205,32 +205,45 @@ func (f *File) digestsEnd(at uint64) (uint64, error) {
 	return c.fixedEnd(), nil
 }
 
-// pageChecker compares pages with their checksums and digests.
+// pageChecker reads pages past the cache and compares them with their checksums and digests.
 type pageChecker struct {
 	f      *File
 	report func(int)
-	stored []byte
+	stored []byte // of the page read last; DecodePage may have changed what lies behind it
 }
 
-// check reads a page. Without a digest only its checksum counts.
-func (c *pageChecker) check(p pageRef, digest []byte) error {
+// read reads the stored bytes of a page.
+func (c *pageChecker) read(p pageRef) error {
 	f, e := c.f, p.entry
 	if e.offset < headerSize || e.end() > f.limit {
-		return corrupt.AtPage(f.name, int(p.number), int64(e.offset), errPageTable)
+		return f.pageError(p, errPageTable)
 	}
 	c.stored = slices.Grow(c.stored[:0], int(e.size)+codec.Slack)[:e.size]
 	if _, err := f.src.ReadAt(c.stored, int64(e.offset)); err != nil {
 		return f.readError(int64(e.offset), err)
 	}
+	return nil
+}
+
+// check reads a page and compares it. Without a digest only its checksum counts.
+func (c *pageChecker) check(p pageRef, digest []byte) error {
+	if err := c.read(p); err != nil {
+		return err
+	}
 	sum := blake3.Sum256(c.stored)
 	if _, err := codec.DecodePage(c.stored); err != nil {
-		return corrupt.AtPage(f.name, int(p.number), int64(e.offset), fmt.Errorf("%s: %w", p, err))
+		return c.f.pageError(p, err)
 	}
 	if digest != nil && string(sum[:digestSize]) != string(digest) {
-		return corrupt.AtPage(f.name, int(p.number), int64(e.offset), fmt.Errorf("%s: %w", p, errPageDigest))
+		return c.f.pageError(p, errPageDigest)
 	}
-	c.report(int(e.size))
+	c.report(int(p.entry.size))
 	return nil
+}
+
+// pageError locates damage of a page.
+func (f *File) pageError(p pageRef, err error) error {
+	return corrupt.AtPage(f.name, int(p.number), int64(p.entry.offset), fmt.Errorf("%s: %w", p, err))
 }
 
 // pageRef is a page with where it belongs.
@@ -288,8 +301,9 @@ func (f *File) columnPages(list []pageRef, c *column, found func(error) error) (
 		return list, true, nil
 	}
 	complete = true
+	uncached := f.uncached()
 	for t := range c.root {
-		table, err := f.uncached().tablePage(c, uint32(t), nil, new(tableMemo))
+		table, err := uncached.tablePage(c, uint32(t), nil, new(tableMemo))
 		if err != nil {
 			if err := found(err); err != nil {
 				return nil, false, err

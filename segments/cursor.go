@@ -137,7 +137,7 @@ func (c *Cursor) head(row uint32) error {
 	c.log.Address = (*common.Address)(s)
 	c.log.NumTopics = s[28]
 	c.dataLength = int(binary.LittleEndian.Uint32(s[24:]))
-	if c.log.NumTopics > chain.MaximumTopics {
+	if c.log.NumTopics > chain.MaximumTopics || s[29]|s[30]|s[31] != 0 {
 		return c.d.damaged(&c.run, errLogPage)
 	}
 	if c.log.NumTopics > 0 {

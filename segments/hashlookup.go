@@ -37,7 +37,7 @@ func (p *tablePage) parse(raw []byte, number, pages uint32) error {
 	}
 	*p = tablePage{start: uint32(pageStart(uint64(number), uint64(pages))), terms: terms, unary: unary, shift: uint(raw[16])}
 	rest := raw[tablePageHeader : len(raw)+codec.Slack]
-	if p.shift > 32 {
+	if p.shift > 32 || raw[19] != 0 {
 		return errTablePage
 	}
 	size := 0

@@ -53,13 +53,29 @@ type tableWriter struct {
 	count  uint64
 }
 
-// tablePages estimates the pages of a table from its entropy: single terms, other terms, and their
-// positions.
-func tablePages(singles, others, inlined, positions uint64) uint64 {
-	perTerm := uint64(2 + 10 + 1)
-	width := uint64(codec.Width(positions))
-	total := singles*(perTerm+width) + others*(perTerm+14+12) + inlined*(width/2+4)
-	return max(1, (total/8+tableTargetBytes-1)/tableTargetBytes)
+// tableSize counts what decides about the size of a table: terms with one position, other terms, and
+// the positions of short lists.
+type tableSize struct{ singles, others, inlined uint64 }
+
+// add counts a term with a number of positions.
+func (s *tableSize) add(positions uint64) {
+	switch {
+	case positions == 1:
+		s.singles++
+	case positions < inlinePositions:
+		s.others++
+		s.inlined += positions
+	default:
+		s.others++
+	}
+}
+
+// pages estimates from its entropy how many pages a table takes whose positions are below bound.
+func (s *tableSize) pages(bound uint64) uint64 {
+	const perTerm = 2 + 10 + 1 // Elias-Fano of the terms of a page, and the bit that says which have lists
+	width := uint64(codec.Width(bound))
+	bits := s.singles*(perTerm+width) + s.others*(perTerm+14+12) + s.inlined*(width/2+4)
+	return max(1, (bits/8+tableTargetBytes-1)/tableTargetBytes)
 }
 
 func pageOf(term uint32, pages uint64) uint64 { return uint64(term) * pages >> 32 }

@@ -31,8 +31,11 @@ func (w *indexWriter) finishTerms() {
 	w.postings.finish()
 }
 
-// locatorPages is the number of pages of a locator: every term has one position.
-func locatorPages(rows uint64) uint64 { return tablePages(rows, 0, 0, rows) }
+// locatorPages is the number of pages of a locator, whose terms have one position each.
+func locatorPages(rows uint64) uint64 {
+	size := tableSize{singles: rows}
+	return size.pages(rows)
+}
 
 // writeLocator writes a whole locator from its entries, which it sorts.
 func (w *indexWriter) writeLocator(id columnID, entries []locatorEntry) {
@@ -75,35 +78,16 @@ func (b *DataBuilder) WriteIndex(out io.Writer) (Info, [32]byte, error) {
 	slices.SortFunc(lists, func(x, y termList) int {
 		return cmp.Or(cmp.Compare(x.term, y.term), cmp.Compare(x.from, y.from))
 	})
-	var singles, others, inlined uint64
-	for _, l := range lists {
-		switch n := uint64(l.to - l.from); {
-		case n == 1:
-			singles++
-		case n < inlinePositions:
-			others++
-			inlined += n
-		default:
-			others++
-		}
-	}
-	w := newIndexWriter(out, info.Logs, tablePages(singles, others, inlined, info.Logs))
-	var merged []uint32
-	for i := 0; i < len(lists); {
-		l := lists[i]
-		positions := order[l.from:l.to]
-		for i++; i < len(lists) && lists[i].term == l.term; i++ { // terms that collide share a list
-			merged = append(append(merged[:0], positions...), order[lists[i].from:lists[i].to]...)
-			slices.Sort(merged)
-			merged = slices.Compact(merged)
-			positions = slices.Clone(merged)
-		}
-		w.terms.begin(l.term)
+	var size tableSize
+	eachTerm(order, lists, func(_ uint32, positions []uint32) { size.add(uint64(len(positions))) })
+	w := newIndexWriter(out, info.Logs, size.pages(info.Logs))
+	eachTerm(order, lists, func(term uint32, positions []uint32) {
+		w.terms.begin(term)
 		for _, p := range positions {
 			w.terms.add(p)
 		}
 		w.terms.end()
-	}
+	})
 	w.finishTerms()
 
 	entries := make([]locatorEntry, info.Transactions)
@@ -118,6 +102,21 @@ func (b *DataBuilder) WriteIndex(out io.Writer) (Info, [32]byte, error) {
 	w.writeLocator(columnBlockLocator, entries)
 	digest, err := w.file.finish(info)
 	return info, digest, err
+}
+
+// eachTerm yields the terms in order with their positions, ascending. Lists of terms that collide become
+// one.
+func eachTerm(order []uint32, lists []termList, yield func(term uint32, positions []uint32)) {
+	for i := 0; i < len(lists); {
+		l := lists[i]
+		positions := order[l.from:l.to]
+		for i++; i < len(lists) && lists[i].term == l.term; i++ {
+			merged := append(slices.Clone(positions), order[lists[i].from:lists[i].to]...)
+			slices.Sort(merged)
+			positions = slices.Compact(merged)
+		}
+		yield(l.term, positions)
+	}
 }
 
 // collectTerms sorts the positions of all logs by term with counting sorts. The lists of order are

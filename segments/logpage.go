@@ -20,6 +20,7 @@ import (
 //	topics       u16  number of packed topic codes
 //	shape width, topic width, length width, reserved: u8 each
 //	advance      u16  number of advance bits
+//	reserved     u16
 //	data         u32  bytes of trimmed data
 //	shapes       packed codes, one a row
 //	extra        two bit planes: topics beyond the first, 0 to 3
@@ -192,7 +193,7 @@ func (p *logPage) parse(raw []byte, from, to uint32) error {
 	*p = logPage{rows: rows, transactions: uint32(le.Uint16(raw[2:])), first: le.Uint32(raw[4:]), block: le.Uint32(raw[8:]), row: -1}
 	p.transaction = p.first
 	data := int(le.Uint32(raw[22:]))
-	if uint32(rows) != to-from || uint(rows) > advances || rows > maximumPageRows ||
+	if raw[17]|raw[20]|raw[21] != 0 || uint32(rows) != to-from || uint(rows) > advances || rows > maximumPageRows ||
 		p.transactions == 0 || p.transactions > maximumPageTransactions || max(raw[14], raw[15], raw[16]) > maximumCodeWidth {
 		return errLogPage
 	}

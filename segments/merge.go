@@ -61,7 +61,7 @@ func MergeIndexes(ctx context.Context, out io.Writer, inputs []*Index) (Info, [3
 
 // countTerms finds the number of pages that the merged table needs.
 func countTerms(ctx context.Context, inputs []indexTable, bound uint64) (uint64, error) {
-	var singles, others, inlined uint64
+	var size tableSize
 	err := walkTerms(ctx, inputs, func(_ uint32, at []*tableIterator) error {
 		count := uint64(0)
 		for _, it := range at {
@@ -71,18 +71,10 @@ func countTerms(ctx context.Context, inputs []indexTable, bound uint64) (uint64,
 			}
 			count += p.count
 		}
-		switch {
-		case count == 1:
-			singles++
-		case count < inlinePositions:
-			others++
-			inlined += count
-		default:
-			others++
-		}
+		size.add(count)
 		return nil
 	})
-	return tablePages(singles, others, inlined, bound), err
+	return size.pages(bound), err
 }
 
 // mergeTables writes the terms of all inputs to w.

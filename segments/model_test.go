@@ -14,6 +14,12 @@ import (
 	"github.com/leani-go/leani/internal/chainmodel"
 )
 
+// testRand is a source of randomness with a fixed seed.
+func testRand(t testing.TB) *rand.Rand {
+	t.Helper()
+	return rand.New(rand.NewPCG(1, 2))
+}
+
 // memorySource is a file in memory.
 type memorySource []byte
 
@@ -327,6 +333,9 @@ func TestIndexAndMerge(t *testing.T) {
 	x := openIndex(t, out.Bytes(), 99, cache)
 	if x.Info() != info || x.Digest() != digest {
 		t.Fatalf("info %+v, want %+v", x.Info(), info)
+	}
+	if _, built := buildPair(t, all, codec.None); !bytes.Equal(out.Bytes(), built) {
+		t.Fatal("the merged index has other bytes than one built from all blocks")
 	}
 	checkIndex(t, x, all, m.Rand)
 	if _, _, err := MergeIndexes(t.Context(), &out, []*Index{parts[0], parts[2]}); err == nil {

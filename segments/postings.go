@@ -125,7 +125,7 @@ func (p *postingPage) parse(run pageRun) error {
 		return errPostingPage
 	}
 	n := int(binary.LittleEndian.Uint16(raw))
-	if n == 0 || postingPageHeader+n*postingHeader > len(raw) {
+	if n == 0 || raw[2]|raw[3] != 0 || postingPageHeader+n*postingHeader > len(raw) {
 		return errPostingPage
 	}
 	*p = postingPage{
