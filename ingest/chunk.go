@@ -17,9 +17,10 @@ const (
 	// chunkBlocks bounds the blocks of a chunk, so that small blocks do not make chunks of
 	// thousands, which would take long to stop.
 	chunkBlocks = 64
-	// chunkStoredBytes bounds the stored bytes of a chunk of more than one block: about fifteen
-	// full Mainnet blocks, a few milliseconds of work.
-	chunkStoredBytes = 1 << 20
+	// chunkStoredBytes bounds the stored bytes of a chunk of more than one block: a handful of full
+	// Mainnet blocks, about two milliseconds of work. Chunks of 1 MiB cost 3 % more processor time,
+	// because less of them stays in the caches; smaller ones win nothing more.
+	chunkStoredBytes = 512 << 10
 	// minimumChunkStoredBytes is what chunkStoredBytes is lowered to when memory is short.
 	minimumChunkStoredBytes = 64 << 10
 	// decodedPerStored is the limit of decoded bytes of a batch for each stored byte of a chunk.

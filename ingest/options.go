@@ -17,8 +17,8 @@ import (
 const (
 	// DefaultMemoryBytes is enough to keep tens of cores busy on full Mainnet blocks.
 	DefaultMemoryBytes = 256 << 20
-	// DefaultChunksPerWorker lets workers go on while the sink is busy.
-	DefaultChunksPerWorker = 4
+	// DefaultChunksPerWorker lets workers go on for a while when the sink is busy.
+	DefaultChunksPerWorker = 8
 	// DefaultCutAfter is the work that a kill loses at most.
 	DefaultCutAfter = 2 * time.Second
 	// DefaultSealGrace is shorter than the ten seconds that service managers and container
