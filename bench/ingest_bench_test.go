@@ -1,0 +1,84 @@
+package bench
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	"github.com/leani-go/leani/chain"
+	"github.com/leani-go/leani/codec"
+	"github.com/leani-go/leani/internal/shareddata"
+)
+
+// BenchmarkIngest asks what a backfill costs from era files to sealed and committed segment files, with
+// the digests of the files and all roots, with one worker and with two, without senders and with them.
+// An operation fills a new store with the whole test chain. "blocks/cpu-s" is by the processor time of
+// the whole process; the B/log are those of the files.
+func BenchmarkIngest(b *testing.B) {
+	c := testChain(b)
+	for _, senders := range []bool{false, true} {
+		for _, workers := range []int{1, 2} {
+			if senders && workers == 1 {
+				continue // one more minute, and nothing new: senders are filled after the blocks
+			}
+			b.Run(fmt.Sprintf("Senders=%t/Workers=%d", senders, workers), func(b *testing.B) {
+				benchmarkIngest(b, c, codec.Snappy, FillOptions{Workers: workers, Senders: senders})
+			})
+		}
+	}
+}
+
+// BenchmarkIngestCompression asks how space and time of a backfill depend on the compression of cold
+// pages: headers, bodies, transactions and receipts.
+func BenchmarkIngestCompression(b *testing.B) {
+	c := testChain(b)
+	for _, compression := range []codec.Compression{codec.None, codec.Snappy, codec.Deflate, codec.Zstd} {
+		b.Run(compression.String(), func(b *testing.B) { benchmarkIngest(b, c, compression, FillOptions{}) })
+	}
+}
+
+// BenchmarkIngestMainnet asks the same of the six Mainnet blocks that are part of the repository, where
+// opening a store and committing weigh more than blocks do: it shows changes, not rates.
+func BenchmarkIngestMainnet(b *testing.B) {
+	c, err := OpenEras(filepath.Join(shareddata.Root(b), "testdata", "era", "mainnet-mini"), chain.Mainnet())
+	if err != nil {
+		b.Fatal(err)
+	}
+	benchmarkIngest(b, c, codec.Snappy, FillOptions{Senders: true})
+}
+
+func benchmarkIngest(b *testing.B, c *Chain, compression codec.Compression, o FillOptions) {
+	var total FillResult
+	var space Space
+	peak := int64(0)
+	ResetPeakMemory()
+	for b.Loop() {
+		s, err := OpenStore(StoreOptions{Dir: b.TempDir(), ChainID: c.Network.ChainID(), Compression: compression})
+		if err != nil {
+			b.Fatal(err)
+		}
+		r, err := Fill(b.Context(), s, c, o)
+		if err != nil {
+			b.Fatal(err)
+		}
+		total.Blocks += r.Blocks
+		total.Elapsed += r.Elapsed
+		total.CPU += r.CPU
+		space = s.Space()
+		if err := s.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	peak = PeakMemory()
+	logs, transactions := float64(space.Logs), float64(space.Transactions)
+	b.ReportMetric(total.BlocksPerSecond(), "blocks/s")
+	b.ReportMetric(total.BlocksPerCPUSecond(), "blocks/cpu-s")
+	b.ReportMetric(total.CPU.Seconds()/total.Elapsed.Seconds(), "cores")
+	b.ReportMetric(float64(peak)/(1<<20), "peak-MiB")
+	b.ReportMetric(float64(space.DataBytes)/logs, "dataB/log")
+	b.ReportMetric(float64(space.IndexBytes)/logs, "indexB/log")
+	if space.SendersBytes > 0 {
+		b.ReportMetric(float64(space.SendersBytes)/transactions, "sendersB/tx")
+	}
+	b.ReportMetric(float64(space.DataBytes+space.IndexBytes+space.SendersBytes)/float64(space.Blocks), "B/block")
+}
