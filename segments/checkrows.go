@@ -194,10 +194,6 @@ func (f *File) checkIndexRows(ctx context.Context, found func(error) error) erro
 
 // checkTable walks a hash table with all its lists: every position must be listed, by a locator once.
 func (x *Index) checkTable(ctx context.Context, t indexTable, once bool, found func(error) error) error {
-	if t.bound > 8*x.limit {
-		// A position takes more than a bit: do not make room for what cannot be there.
-		return found(corrupt.AtOffset(x.name, int64(x.limit), fmt.Errorf("%w: %s", errUnlisted, t.column.id)))
-	}
 	listed := newPositionSet(t.bound)
 	it := newTableIterator(t)
 	terms, clean := uint64(0), true

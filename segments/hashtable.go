@@ -85,9 +85,7 @@ func pageStart(p, pages uint64) uint64 { return (p<<32 + pages - 1) / pages }
 
 // begin starts the list of the next term, which is greater than the one before.
 func (w *tableWriter) begin(term uint32) {
-	for p := pageOf(term, w.pages); w.page < p; {
-		w.flush()
-	}
+	w.flushTo(pageOf(term, w.pages))
 	w.terms = append(w.terms, term)
 	w.inline, w.inLong, w.count = w.inline[:0], false, 0
 }
@@ -134,6 +132,13 @@ func (w *tableWriter) end() {
 	w.payload = codec.AppendEliasFano(w.payload, w.inline, 0, codec.EliasFanoShift(n, w.positions), w.positions)
 }
 
+// flushTo writes the pages before page.
+func (w *tableWriter) flushTo(page uint64) {
+	for w.page < page && w.column.file.err == nil {
+		w.flush()
+	}
+}
+
 // flush writes the open page and opens the next.
 func (w *tableWriter) flush() {
 	le := binary.LittleEndian
@@ -159,8 +164,6 @@ func (w *tableWriter) flush() {
 }
 
 func (w *tableWriter) finish() {
-	for w.page < w.pages {
-		w.flush()
-	}
+	w.flushTo(w.pages)
 	w.column.column.rows = w.rows
 }

@@ -30,9 +30,10 @@ func NewIndex(f *File) (*Index, error) {
 			return nil, err
 		}
 	}
-	// A position takes more than a bit: what walks all lists may rely on their number.
-	if x.postings.rows > 8*f.limit {
-		return nil, corrupt.AtOffset(f.name, int64(f.limit), fmt.Errorf("%w: %d postings", errFooterColumn, x.postings.rows))
+	// Every log, transaction and block is listed, and a position takes a bit and more: what walks all
+	// lists may rely on the number of each.
+	if i := &f.footer.info; max(x.postings.rows, i.Logs, i.Transactions, i.Blocks()) > 8*f.limit {
+		return nil, corrupt.AtOffset(f.name, int64(f.limit), fmt.Errorf("%w: more positions than bits", errFooterRows))
 	}
 	return x, nil
 }
