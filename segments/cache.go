@@ -124,6 +124,9 @@ func (s *cacheShard) evict() {
 
 // Drop forgets all pages, as after a restart. For tests and measurements.
 func (c *Cache) Drop() {
+	if c == nil {
+		return
+	}
 	for i := range c.shards {
 		s := &c.shards[i]
 		s.mu.Lock()
@@ -142,6 +145,9 @@ type CacheStats struct {
 // Stats reads the counters.
 func (c *Cache) Stats() CacheStats {
 	var st CacheStats
+	if c == nil {
+		return st
+	}
 	for i := range c.shards {
 		s := &c.shards[i]
 		s.mu.Lock()
