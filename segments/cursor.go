@@ -159,7 +159,7 @@ func (c *Cursor) word(code uint32, k int) (*common.Hash, error) {
 	if err != nil {
 		return nil, err
 	}
-	copy(c.expanded[k][common.HashLength-shortWordSize:], b)
+	*(*common.Address)(c.expanded[k][common.HashLength-shortWordSize:]) = common.Address(b)
 	return &c.expanded[k], nil
 }
 

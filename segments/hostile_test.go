@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"io"
 	"math"
 	"runtime"
 	"slices"
@@ -136,6 +137,12 @@ func useFile(t testing.TB, raw []byte) error {
 		return err
 	}
 	checked := f.CheckRows(t.Context())
+	if r, err := CheckFile(t.Context(), f); err != nil || (checked != nil && len(r.Problems) == 0) {
+		t.Errorf("the check of the whole file finds %v (%v), that of its rows %v", r.Problems, err, checked)
+	}
+	if err := Dump(t.Context(), io.Discard, f); err != nil {
+		t.Error(err)
+	}
 	var used error
 	switch f.Info().Kind {
 	case KindData:
@@ -260,7 +267,8 @@ func fuzzFiles(t testing.TB) [][]byte {
 	small, smallIndex := smallPair(t)
 	zstd, _ := buildPair(t, largeModel(t)[:6], codec.Zstd)
 	deflate, _ := buildPair(t, blocks, codec.Deflate)
-	list = append(list, data, index, lists, small, smallIndex, zstd, deflate)
+	_, crowded := buildPair(t, largeModel(t)[:60], codec.None)
+	list = append(list, data, index, lists, small, smallIndex, zstd, deflate, crowded)
 	var out bytes.Buffer
 	if _, _, err := WriteSenders(&out, openData(t, data, nil).Info(), exampleSenders); err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/leani-go/leani/chain"
+	"github.com/leani-go/leani/codec"
 )
 
 // Load fills the wanted parts of block n into dst, whose slices it reuses. What it fills aliases
@@ -95,9 +96,10 @@ func (d *Data) loadLogs(row *BlockRow, dst *chain.Block, access *Access) error {
 	c := d.Cursor(access)
 	defer c.Close()
 	// Values that are not stored as they are go to one allocation each for topics and data.
-	var topics []common.Hash
-	var data []byte
-	sizes := make([]int, 0, min(row.Logs, expectedLogs))
+	expected := min(int(row.Logs), expectedLogs)
+	topics := make([]common.Hash, 0, 3*expected) // typical sizes
+	data := make([]byte, 0, 2*codec.WordSize*expected)
+	sizes := make([]int, 0, expected)
 	receipt, page := 0, -1
 	for log := row.FirstLog; log < row.FirstLog+row.Logs; log++ {
 		tx, l, err := c.raw(log)

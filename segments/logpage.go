@@ -181,6 +181,10 @@ type logPage struct {
 	row         int  // -1 before any
 	bit         uint // of the row's zero
 	transaction uint32
+
+	// The row behind the one whose data was read last, and where its own data starts.
+	dataRow int
+	dataAt  int
 }
 
 // parse views a page that holds rows [from, to) of the file.
@@ -245,17 +249,21 @@ func (p *logPage) extraTopics(i int) (first, n int) {
 
 // trimmed is the trimmed data of row i.
 func (p *logPage) trimmed(i int) ([]byte, error) {
-	at := 0
-	if a := i / anchorRows; a > 0 {
-		at = int(binary.LittleEndian.Uint16(p.anchors[(a-1)*2:]))
-	}
-	for k := i - i%anchorRows; k < i; k++ {
-		at += int(p.lengths.At(k))
+	at := p.dataAt
+	if i != p.dataRow {
+		at = 0
+		if a := i / anchorRows; a > 0 {
+			at = int(binary.LittleEndian.Uint16(p.anchors[(a-1)*2:]))
+		}
+		for k := i - i%anchorRows; k < i; k++ {
+			at += int(p.lengths.At(k))
+		}
 	}
 	end := at + int(p.lengths.At(i))
 	if end > len(p.data) {
 		return nil, errLogPage
 	}
+	p.dataRow, p.dataAt = i+1, end
 	return p.data[at:end], nil
 }
 
