@@ -58,6 +58,13 @@ func (e *Engine) database(call func() error) error {
 
 // openDatabase opens Pebble.
 func (e *Engine) openDatabase() error {
+	if e.opts.ReadOnly {
+		// Somebody else's directory, or one whose process was killed right after it made the lock
+		// file: Pebble has no error value for a missing directory.
+		if _, err := e.fs.Stat(e.layout.database()); isNotExist(err) {
+			return ErrNoStore
+		}
+	}
 	listener := pebble.EventListener{
 		BackgroundError: func(err error) { _ = e.fail(fmt.Errorf("database: %w", err)) },
 	}

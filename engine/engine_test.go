@@ -117,6 +117,12 @@ func TestOpenWithoutStore(t *testing.T) {
 	if _, err := Open(opts); !errors.Is(err, ErrNoStore) {
 		t.Errorf("read-only open of nothing: got %v want ErrNoStore", err)
 	}
+	if err := opts.FS.MkdirAll(opts.Dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(opts); !errors.Is(err, ErrNoStore) {
+		t.Errorf("read-only open of an empty directory: got %v want ErrNoStore", err)
+	}
 	opts.ReadOnly = false
 	opts.ChainID = 0
 	if _, err := Open(opts); err == nil {

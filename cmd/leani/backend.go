@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/leani-go/leani/chain"
 	"github.com/leani-go/leani/codec"
@@ -30,6 +31,8 @@ type storedNode struct {
 	memory   memoryPlan
 	engine   *engine.Engine
 	history  *history.Store
+	// told is set once a command has reported the failure of the store, which closing it repeats.
+	told bool
 }
 
 // open opens the data directory and what hangs on it.
@@ -103,7 +106,28 @@ func openNetwork(c config.Chain) (*chain.Network, error) {
 	}
 }
 
-func (n *storedNode) close() error { return n.engine.Close() }
+func (n *storedNode) close() error {
+	err := n.engine.Close()
+	var failure *engine.FailedError
+	if n.told && errors.As(err, &failure) {
+		return nil
+	}
+	return err
+}
+
+// failure replaces an error of a command by the failed write that it follows from, if there was one:
+// whatever else went wrong after that says nothing more.
+func (n *storedNode) failure(err error) error {
+	var failure *engine.FailedError
+	if err == nil || !errors.As(n.engine.Err(), &failure) {
+		return err
+	}
+	n.told = true
+	if errors.Is(failure, syscall.ENOSPC) {
+		return fmt.Errorf("%w: what was committed is kept; free space and run the command again", failure.Cause)
+	}
+	return fmt.Errorf("%w: what was committed is kept; run the command again when the disk is in order", failure.Cause)
+}
 
 func (n *storedNode) status(context.Context) (statusReport, error) {
 	r := statusReport{ChainID: n.engine.ChainID()}

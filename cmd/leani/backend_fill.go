@@ -56,11 +56,10 @@ func (n *storedNode) fill(ctx context.Context, blocks chain.Range, observe func(
 	if maintenanceErr := <-maintenance; maintenanceErr != nil {
 		err = errors.Join(err, fmt.Errorf("merge index files: %w", maintenanceErr))
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		_, err = n.history.Compact(ctx)
 	}
-	_, err = n.history.Compact(ctx)
-	return err
+	return n.failure(err)
 }
 
 // expectedParent is the hash that block number-1 must have for what is stored beside it.

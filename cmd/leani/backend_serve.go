@@ -27,14 +27,14 @@ func (s historyStore) View() (rpc.View, error) {
 	return v, nil
 }
 
-// serve runs the RPC server and the background work until the context ends, or one of them fails.
-func (n *storedNode) serve(ctx context.Context, ready func(url string)) error {
+// newServer makes the RPC server over the history.
+func (n *storedNode) newServer() (*rpc.Server, error) {
 	c := n.settings.RPC
 	origins := make([]string, len(c.AllowedOrigins))
 	for i, o := range c.AllowedOrigins {
 		origins[i] = string(o)
 	}
-	server, err := rpc.New(rpc.Options{
+	return rpc.New(rpc.Options{
 		Store: historyStore{n.history}, Network: n.network, AllowedOrigins: origins,
 		ClientVersion: currentVersion().client(), Logger: n.log.With("component", "rpc"),
 		LaneWorkers: min(n.settings.RawHistory.ReaderConnections, max(1, runtime.GOMAXPROCS(0)-1)),
@@ -44,10 +44,15 @@ func (n *storedNode) serve(ctx context.Context, ready func(url string)) error {
 			InFlightResponseBytes: max(n.memory.responses, int(c.MaxResponseBytes)), InFlightRequestBytes: n.memory.requests,
 		},
 	})
+}
+
+// serve runs the RPC server and the background work until the context ends, or one of them fails.
+func (n *storedNode) serve(ctx context.Context, ready func(url string)) error {
+	server, err := n.newServer()
 	if err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", c.HTTPBind.String())
+	listener, err := net.Listen("tcp", n.settings.RPC.HTTPBind.String())
 	if err != nil {
 		return errors.Join(fmt.Errorf("listen on rpc.http_bind: %w", err), server.Shutdown(ctx))
 	}
