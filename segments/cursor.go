@@ -2,6 +2,8 @@ package segments
 
 import (
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"sync"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -55,11 +57,9 @@ func (m *pageMemo) reset(c *column) {
 
 func (m *pageMemo) release() { clear(m.pages) }
 
-func (m *pageMemo) rowOf(f *File, row uint32, access *Access) ([]byte, error) {
+// row reads a row that is in the column.
+func (m *pageMemo) row(f *File, row uint32, access *Access) ([]byte, error) {
 	c := m.column
-	if uint64(row) >= c.rows {
-		return nil, f.rowError(c, uint64(row))
-	}
 	i := row / c.rowsPerPage
 	p := m.pages[i]
 	if p == nil {
@@ -72,6 +72,9 @@ func (m *pageMemo) rowOf(f *File, row uint32, access *Access) ([]byte, error) {
 	at := row % c.rowsPerPage * c.rowSize
 	return p[at : at+c.rowSize], nil
 }
+
+// keptData is how much room for data a cursor keeps for its next use.
+const keptData = 64 << 10
 
 var cursors = sync.Pool{New: func() any { return new(Cursor) }}
 
@@ -92,6 +95,10 @@ func (c *Cursor) Close() {
 	c.shortWords.release()
 	c.words.release()
 	c.d, c.access, c.page, c.run, c.table, c.blocks = nil, nil, logPage{}, pageRun{}, tableMemo{}, rowMemo{}
+	c.log, c.found = chain.Log{}, chain.FoundLog{}
+	if cap(c.data) > keptData {
+		c.data = nil
+	}
 	cursors.Put(c)
 }
 
@@ -125,42 +132,36 @@ func (c *Cursor) load(row uint32) error {
 	return nil
 }
 
+var (
+	errShape = errors.New("shape does not describe a log")
+	errCode  = errors.New("code is not in the dictionary")
+)
+
 // head makes row the current one and reads its address, first topic, topic count and data length.
 func (c *Cursor) head(row uint32) error {
 	if err := c.seek(row); err != nil {
 		return err
 	}
-	s, err := c.shapes.rowOf(c.d.File, c.page.shape(c.row), c.access)
+	code := c.page.shape(c.row)
+	if code >= c.d.shapes.rows {
+		return c.d.damaged(&c.run, fmt.Errorf("%w: shape %d of %d", errCode, code, c.d.shapes.rows))
+	}
+	s, err := c.shapes.row(c.d.File, uint32(code), c.access)
 	if err != nil {
 		return err
 	}
 	c.log.Address = (*common.Address)(s)
 	c.log.NumTopics = s[28]
 	c.dataLength = int(binary.LittleEndian.Uint32(s[24:]))
-	if c.log.NumTopics > chain.MaximumTopics || s[29]|s[30]|s[31] != 0 {
-		return c.d.damaged(&c.run, errLogPage)
+	first := binary.LittleEndian.Uint32(s[20:])
+	if c.log.NumTopics > chain.MaximumTopics || c.dataLength > maximumLogData || s[29]|s[30]|s[31] != 0 ||
+		(c.log.NumTopics > 0 && uint64(first) >= c.d.topics) {
+		return c.d.rowDamaged(c.d.shapes, code, errShape)
 	}
 	if c.log.NumTopics > 0 {
-		c.log.Topics[0], err = c.word(binary.LittleEndian.Uint32(s[20:]), 0)
+		c.log.Topics[0], err = c.word(first, 0)
 	}
 	return err
-}
-
-// word reads topic k by its code.
-func (c *Cursor) word(code uint32, k int) (*common.Hash, error) {
-	if short := uint32(c.d.shortWords.rows); code >= short {
-		b, err := c.words.rowOf(c.d.File, code-short, c.access)
-		if err != nil {
-			return nil, err
-		}
-		return (*common.Hash)(b), nil
-	}
-	b, err := c.shortWords.rowOf(c.d.File, code, c.access)
-	if err != nil {
-		return nil, err
-	}
-	*(*common.Address)(c.expanded[k][common.HashLength-shortWordSize:]) = common.Address(b)
-	return &c.expanded[k], nil
 }
 
 // rest reads the topics beyond the first.
@@ -170,12 +171,34 @@ func (c *Cursor) rest() error {
 		return c.d.damaged(&c.run, errLogPage)
 	}
 	for k := range n {
+		code := c.page.topics.At(first + k)
+		if code >= c.d.topics {
+			return c.d.damaged(&c.run, fmt.Errorf("%w: topic %d of %d", errCode, code, c.d.topics))
+		}
 		var err error
-		if c.log.Topics[k+1], err = c.word(uint32(c.page.topics.At(first+k)), k+1); err != nil {
+		if c.log.Topics[k+1], err = c.word(uint32(code), k+1); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// word reads the word of a code, which is in the dictionary, as topic k.
+func (c *Cursor) word(code uint32, k int) (*common.Hash, error) {
+	short := c.d.shortWords.rows
+	if uint64(code) >= short {
+		b, err := c.words.row(c.d.File, uint32(uint64(code)-short), c.access)
+		if err != nil {
+			return nil, err
+		}
+		return (*common.Hash)(b), nil
+	}
+	b, err := c.shortWords.row(c.d.File, code, c.access)
+	if err != nil {
+		return nil, err
+	}
+	*(*common.Address)(c.expanded[k][common.HashLength-shortWordSize:]) = common.Address(b)
+	return &c.expanded[k], nil
 }
 
 // appendData appends the data of the current row.
@@ -183,7 +206,7 @@ func (c *Cursor) appendData(dst []byte) ([]byte, error) {
 	t, err := c.page.trimmed(c.row)
 	if err == nil {
 		// A word of 32 bytes takes six bits at least: a larger claim is damage.
-		if c.dataLength > 2*codec.WordSize*(len(t)+1) || c.dataLength > maximumLogData {
+		if c.dataLength > 2*codec.WordSize*(len(t)+1) {
 			err = codec.ErrWords
 		} else {
 			dst, err = codec.DecodeWords(dst, t, c.dataLength)

@@ -13,6 +13,8 @@ import (
 type Data struct {
 	*File
 	blocks, headers, bodies, transactions, receipts, logs, shapes, shortWords, words *column
+
+	topics uint64 // words of both columns: the bound of topic codes
 }
 
 // NewData views an open file as a data file.
@@ -42,6 +44,7 @@ func NewData(f *File) (*Data, error) {
 			return nil, err
 		}
 	}
+	d.topics = d.shortWords.rows + d.words.rows
 	return d, nil
 }
 

@@ -238,7 +238,7 @@ func (p *logPage) parse(raw []byte, from, to uint32) error {
 }
 
 // shape is the shape code of row i of the page.
-func (p *logPage) shape(i int) uint32 { return uint32(p.shapes.At(i)) }
+func (p *logPage) shape(i int) uint64 { return p.shapes.At(i) }
 
 // extraTopics is the number of topic codes of row i, and the position of the first.
 func (p *logPage) extraTopics(i int) (first, n int) {

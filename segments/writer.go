@@ -132,6 +132,12 @@ func (w *fileWriter) finish(info Info) (digest [32]byte, err error) {
 		f.columns = append(f.columns, c.column)
 	}
 	body := f.encode()
+	if len(body) > codec.MaximumPage && w.err == nil {
+		w.err = fmt.Errorf("footer would take %d bytes; a page holds at most %d", len(body), codec.MaximumPage)
+	}
+	if w.err != nil {
+		return digest, w.err
+	}
 	digest = blake3.Sum256(body)
 	w.page = codec.AppendPage(w.page[:0], codec.None, body)
 	trailer := binary.LittleEndian.AppendUint64(nil, w.offset)
