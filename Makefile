@@ -18,7 +18,7 @@ BIND ?= 127.0.0.1:8545
 RACE = ./cmd/... ./engine/... ./ingest/... ./internal/progress ./segments/... ./serve/...
 
 .DEFAULT_GOAL := help
-.PHONY: help build run demo test race invariants crash fuzz golden generate lint fmt bench bench-compare check clean
+.PHONY: help build run demo test race invariants crash fuzz golden generate lint fmt bench bench-large bench-compare check clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -61,8 +61,11 @@ lint: ## gofmt, go vet, staticcheck
 fmt: ## format the source
 	gofmt -w .
 
-bench: ## run the benchmarks BENCH of PKG
+bench: ## run the benchmarks BENCH of PKG; docs/benchmarks.md says which data they use
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -timeout 60m $(PKG)
+
+bench-large: ## queries of a long chain with little memory; needs 2 GB in data/bench
+	$(GO) run ./bench/cmd/largecold -dir data/bench
 
 bench-compare: ## compare BENCH of PKG with revision REF
 	$(GO) run ./internal/tools/task bench-compare -ref '$(REF)' -bench '$(BENCH)' -count $(COUNT) -pkg '$(PKG)'
@@ -71,4 +74,4 @@ check: lint test race ## all that CI runs besides test: lint, tests (layering am
 	$(GO) run ./internal/tools/task fuzz -time 3s $(PKG)
 
 clean: ## remove what the other targets made
-	rm -rf bin data/demo data/run
+	rm -rf bin data/demo data/run data/bench

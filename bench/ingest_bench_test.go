@@ -13,7 +13,9 @@ import (
 // BenchmarkIngest asks what a backfill costs from era files to sealed and committed segment files, with
 // the digests of the files and all roots, with one worker and with two, without senders and with them.
 // An operation fills a new store with the whole test chain. "blocks/cpu-s" is by the processor time of
-// the whole process; the B/log are those of the files.
+// the whole process; the bytes are those of the files: logsB/log log pages
+// without transaction hashes and their dictionaries, indexB/log terms and postings, coldB/tx headers,
+// bodies, transactions and receipts.
 func BenchmarkIngest(b *testing.B) {
 	c := testChain(b)
 	for _, senders := range []bool{false, true} {
@@ -50,6 +52,7 @@ func BenchmarkIngestMainnet(b *testing.B) {
 func benchmarkIngest(b *testing.B, c *Chain, compression codec.Compression, o FillOptions) {
 	var total FillResult
 	var space Space
+	var columns ColumnGroups
 	peak := int64(0)
 	ResetPeakMemory()
 	for b.Loop() {
@@ -64,21 +67,35 @@ func benchmarkIngest(b *testing.B, c *Chain, compression codec.Compression, o Fi
 		total.Blocks += r.Blocks
 		total.Elapsed += r.Elapsed
 		total.CPU += r.CPU
+		b.StopTimer()
+		peak = max(peak, PeakMemory())
 		space = s.Space()
+		if columns == (ColumnGroups{}) {
+			all, err := s.Columns(b.Context())
+			if err != nil {
+				b.Fatal(err)
+			}
+			columns = all.Groups(space.Transactions)
+			ResetPeakMemory()
+		}
 		if err := s.Close(); err != nil {
 			b.Fatal(err)
 		}
+		b.StartTimer()
 	}
-	peak = PeakMemory()
-	logs, transactions := float64(space.Logs), float64(space.Transactions)
 	b.ReportMetric(total.BlocksPerSecond(), "blocks/s")
 	b.ReportMetric(total.BlocksPerCPUSecond(), "blocks/cpu-s")
 	b.ReportMetric(total.CPU.Seconds()/total.Elapsed.Seconds(), "cores")
 	b.ReportMetric(float64(peak)/(1<<20), "peak-MiB")
-	b.ReportMetric(float64(space.DataBytes)/logs, "dataB/log")
-	b.ReportMetric(float64(space.IndexBytes)/logs, "indexB/log")
-	if space.SendersBytes > 0 {
-		b.ReportMetric(float64(space.SendersBytes)/transactions, "sendersB/tx")
+	perLog := func(bytes int64) float64 { return float64(bytes) / float64(space.Logs) }
+	perTransaction := func(bytes int64) float64 { return float64(bytes) / float64(space.Transactions) }
+	b.ReportMetric(perLog(columns.Logs), "logsB/log")
+	b.ReportMetric(perLog(columns.Index), "indexB/log")
+	b.ReportMetric(perTransaction(columns.Locators), "locatorB/tx")
+	b.ReportMetric(perTransaction(columns.Cold), "coldB/tx")
+	b.ReportMetric(perLog(columns.Rest), "restB/log")
+	if columns.Senders > 0 {
+		b.ReportMetric(perTransaction(columns.Senders), "sendersB/tx")
 	}
 	b.ReportMetric(float64(space.DataBytes+space.IndexBytes+space.SendersBytes)/float64(space.Blocks), "B/block")
 }

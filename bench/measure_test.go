@@ -168,3 +168,27 @@ func TestTimes(t *testing.T) {
 		t.Errorf("ratio: got %v", got)
 	}
 }
+
+// The columns of a store add up to its files, but for header, footer and trailer.
+func TestColumns(t *testing.T) {
+	made := testCorpus(t, 400)
+	s, err := OpenStore(StoreOptions{Dir: made.Store(), ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	columns, err := s.Columns(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	space := s.Space()
+	g := columns.Groups(space.Transactions)
+	sum := g.Logs + g.Index + g.Hashes + g.Locators + g.Cold + g.Senders + g.Rest
+	all := space.DataBytes + space.IndexBytes
+	if outside := all - sum; outside < 0 || outside > all/1000+4096*int64(space.Files) {
+		t.Errorf("columns %+v take %d of %d bytes", g, sum, all)
+	}
+	if g.Logs <= 0 || g.Index <= 0 || g.Locators <= 0 || g.Cold <= 0 || g.Rest <= 0 {
+		t.Errorf("groups %+v", g)
+	}
+}

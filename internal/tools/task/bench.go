@@ -42,7 +42,13 @@ func benchCompare(ctx context.Context, args []string) (err error) {
 		err = errors.Join(err, command(context.WithoutCancel(ctx), "git", "worktree", "remove", "--force", tree).Run())
 	}()
 
-	sides := []*benchSide{{name: "base", dir: tree}, {name: "head", dir: "."}}
+	if err := linkShared(dir); err != nil {
+		return err
+	}
+	sides := []*benchSide{
+		{name: "base", dir: tree, stores: filepath.Join(dir, "stores-base")},
+		{name: "head", dir: ".", stores: filepath.Join(dir, "stores-head")},
+	}
 	for range *count {
 		for _, side := range sides {
 			if err := side.round(ctx, *bench, *pkg); err != nil {
@@ -62,15 +68,30 @@ func benchCompare(ctx context.Context, args []string) (err error) {
 	return command(ctx, "go", statArgs...).Run()
 }
 
+// linkShared makes the optional test data beside this tree visible beside the tree of the other
+// revision, which lies in dir.
+func linkShared(dir string) error {
+	shared, err := filepath.Abs(filepath.Join("..", "shared"))
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(shared); err != nil {
+		return nil // benchmarks that need it are skipped in both trees
+	}
+	return os.Symlink(shared, filepath.Join(dir, "shared"))
+}
+
 // benchSide is one of the two trees with the results of its rounds.
 type benchSide struct {
 	name, dir string
+	stores    string // kept from round to round; revisions may differ in their format
 	output    bytes.Buffer
 }
 
 func (s *benchSide) round(ctx context.Context, bench, pkg string) error {
 	cmd := command(ctx, "go", append([]string{"test", "-run", "^$", "-bench", bench, "-benchmem", "-count", "1"}, strings.Fields(pkg)...)...)
 	cmd.Dir = s.dir
+	cmd.Env = append(os.Environ(), "LEANI_BENCH_DIR="+s.stores)
 	cmd.Stdout = io.MultiWriter(os.Stdout, &s.output)
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("benchmarks of %s: %w", s.name, err)
