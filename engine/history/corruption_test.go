@@ -113,9 +113,9 @@ func (d *damagedStore) askEach(t *testing.T, f *storedFile, m *chainmodel.Model)
 //
 // INV-10
 func TestFlippedBits(t *testing.T) {
-	flips := 1500
-	if testing.Short() {
-		flips = 200
+	flips := 1000
+	if testing.Short() || raceEnabled {
+		flips = 150
 	}
 	for _, compression := range []codec.Compression{codec.None, codec.Snappy} {
 		d := newDamagedStore(t, compression)
@@ -194,7 +194,7 @@ func TestDamageIsNotCarriedOn(t *testing.T) {
 	} {
 		rng := rand.New(rand.NewPCG(uint64(kind), 2))
 		refused := 0
-		for range 40 {
+		for range 40 / stride() {
 			fs := vfs.NewMem()
 			e, s, err := openSmall(fs, 0, smallOptions(4))
 			if err != nil {
@@ -234,8 +234,8 @@ func TestDamageIsNotCarriedOn(t *testing.T) {
 				t.Fatalf("flip of bit %d of byte %d of %s", bit, at, f.row)
 			}
 		}
-		if refused < 10 {
-			t.Errorf("%s files: only %d of 40 flips were met", kind, refused)
+		if refused == 0 {
+			t.Errorf("%s files: no flip was met", kind)
 		}
 	}
 }
@@ -302,7 +302,7 @@ func TestDamagedFilesAtOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := e.Recovery()
-	if len(r.Quarantined) != 3 || len(r.Unfinished) != 1 || len(r.Retired)+len(r.Uncommitted) != 0 {
+	if len(r.Quarantined) != 3 || len(r.Unfinished) != 1 || len(r.Uncommitted) != 0 {
 		t.Errorf("recovery %+v", r)
 	}
 	for name, content := range foreign {

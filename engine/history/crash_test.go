@@ -44,6 +44,14 @@ const defaultHistories = 200
 // visit every operation.
 func thorough() bool { return *crashHistories > defaultHistories }
 
+// stride is how many operations a test that visits every one skips over.
+func stride() int {
+	if (testing.Short() || raceEnabled) && !thorough() {
+		return 7
+	}
+	return 1
+}
+
 // INV-01 INV-02 INV-21 INV-29 STO-002 STO-017
 func TestCrashModel(t *testing.T) {
 	l := newCrashLab(t)
@@ -52,7 +60,7 @@ func TestCrashModel(t *testing.T) {
 		return
 	}
 	n := *crashHistories
-	if testing.Short() {
+	if (testing.Short() || raceEnabled) && !thorough() {
 		n = min(n, 30)
 	}
 	base := uint64(time.Now().UnixNano())
@@ -61,12 +69,22 @@ func TestCrashModel(t *testing.T) {
 			t.Fatalf("history %d failed; replay with -run TestCrashModel -crash.seed=%d", i, base+uint64(i))
 		}
 	}
+	t.Logf("%d histories: %+v", n, l.done)
+	if d := l.done; d.crashes < n || d.Repacks < n/2 || d.IndexMerges < n/4 {
+		t.Errorf("the histories do too little: %+v", d)
+	}
 }
 
-// crashLab is what the histories share: chains, and the digest of an undisturbed store of each.
+// crashLab is what the histories share: chains, the digest of an undisturbed store of each, and counts
+// of what happened.
 type crashLab struct {
 	chains  []*modelChain
 	digests [][32]byte
+	done    struct {
+		CompactStats
+		crashes  int
+		inFlight int // crashes that a run survived which was not acknowledged
+	}
 }
 
 func newCrashLab(t *testing.T) *crashLab {
@@ -82,6 +100,7 @@ func newCrashLab(t *testing.T) *crashLab {
 // world is one history: a machine, the store on it, and what must be true.
 type world struct {
 	t     *testing.T
+	lab   *crashLab
 	seed  uint64
 	rng   *rand.Rand
 	chain *modelChain
@@ -110,7 +129,7 @@ type pinned struct {
 func (l *crashLab) run(t *testing.T, seed uint64) {
 	t.Helper()
 	c := l.chains[seed%uint64(len(l.chains))]
-	w := &world{t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 5)), chain: c}
+	w := &world{t: t, lab: l, seed: seed, rng: rand.New(rand.NewPCG(seed, 5)), chain: c}
 	defer func() {
 		if t.Failed() {
 			t.Logf("history of seed %d:\n  %s", seed, strings.Join(w.log, "\n  "))
@@ -118,10 +137,13 @@ func (l *crashLab) run(t *testing.T, seed uint64) {
 	}()
 	w.has = make([]bool, len(c.blocks))
 	w.senders = make([]bool, len(c.blocks))
-	w.opts = smallOptions(8 + seed%9)
+	w.opts = smallOptions(1 + seed%13)
 	w.opts.Compression = codec.Compression(w.rng.IntN(3))
-	if w.rng.IntN(4) == 0 {
+	switch w.rng.IntN(6) {
+	case 0:
 		w.opts.SegmentBytes = int64(4000 + w.rng.IntN(40_000))
+	case 1:
+		w.opts.builderMemory = int64(10_000 + w.rng.IntN(20_000)) // a builder of few logs takes 9,000
 	}
 	w.disk = vfs.NewCrashableMem()
 	for range 2 + w.rng.IntN(3) {
@@ -163,6 +185,7 @@ func (w *world) session() {
 	if w.t.Failed() || w.machine.Stopped() || w.rng.IntN(2) == 0 {
 		survivor := w.machine.Crash()
 		w.note("crash at %s", w.machine)
+		w.lab.done.crashes++
 		_ = w.store.Engine().Close() // its process would be gone
 		w.disk = survivor
 		return
@@ -172,6 +195,7 @@ func (w *world) session() {
 	case w.machine.Stopped():
 		w.disk = w.machine.Crash()
 		w.note("crash in close at %s", w.machine)
+		w.lab.done.crashes++
 	case err != nil:
 		w.fail("close: %v", err)
 	default:
@@ -200,6 +224,7 @@ func (w *world) open(crashes bool) bool {
 			return false
 		}
 		w.note("crash in open at %s", w.machine)
+		w.lab.done.crashes++
 		w.disk = w.machine.Crash()
 	}
 	w.settle()
@@ -216,6 +241,7 @@ func (w *world) settle() {
 	case w.doubt.Empty():
 	case len(missing) == 0:
 		w.note("the run in flight is there")
+		w.lab.done.inFlight++
 		w.acknowledge(w.doubt)
 	case len(missing) != 1 || missing[0] != w.doubt:
 		w.fail("of the run %v that was in flight, %v are missing", w.doubt, missing)
@@ -469,6 +495,8 @@ func (w *world) compact() {
 	clear(w.senders) // a repack drops the senders of a group that are not complete
 	st, err := w.store.Compact(context.Background())
 	w.note("compact: %+v %v", st, err)
+	w.lab.done.Repacks += st.Repacks
+	w.lab.done.IndexMerges += st.IndexMerges
 	if err != nil {
 		w.expectStopped("compact", err)
 		return

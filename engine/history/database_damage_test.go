@@ -37,7 +37,7 @@ func TestDamagedDatabase(t *testing.T) {
 	}
 	slices.Sort(names)
 	refused, whole, shorter := 0, 0, 0
-	for i := range 400 {
+	for i := 0; i < 400; i += stride() {
 		rng := rand.New(rand.NewPCG(uint64(i), 6))
 		fs := disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rng})
 		name := names[i%len(names)]

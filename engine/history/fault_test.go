@@ -38,8 +38,8 @@ func TestErrorAtEveryOperation(t *testing.T) {
 	digest := undisturbed(t, c.blocks)
 	n := scriptLength(t, c)
 	sticky := 0
-	for at := range n {
-		w := newScript(t, c, at)
+	for at := 0; at < n; at += stride() {
+		w := newScript(t, &crashLab{}, c, at)
 		w.machine.Inject, w.machine.Short = fullOrBroken, true
 		tried := 0
 		err := w.script(func(error) {
@@ -72,7 +72,7 @@ func TestErrorAtEveryOperation(t *testing.T) {
 			t.Fatalf("error at %s", where)
 		}
 	}
-	if sticky < n/2 {
+	if sticky < n/2/stride() {
 		t.Errorf("only %d of %d operations failed in an open store", sticky, n)
 	}
 }
@@ -142,7 +142,7 @@ func TestReadErrors(t *testing.T) {
 	if n < 50 {
 		t.Fatalf("only %d reads", n)
 	}
-	for failAt = range n {
+	for failAt = 0; failAt < n; failAt += stride() {
 		reads = 0
 		if err := ask(); err != nil {
 			t.Fatalf("read %d fails: %v", failAt, err)

@@ -358,11 +358,10 @@ func (c *modelChain) absent(ctx context.Context, v *View, r chain.Range, from ui
 	if n, ok, err := v.NumberByHash(c.at(from).Hash); ok || err != nil {
 		return fmt.Errorf("block %d, which is not retained, by hash: %d %v: %w", from, n, ok, err)
 	}
-	for _, h := range c.at(from).TransactionHashes {
-		if n, at, ok, err := v.LocateTransaction(h); ok || err != nil {
+	if hashes := c.at(from).TransactionHashes; len(hashes) > 0 {
+		if n, at, ok, err := v.LocateTransaction(hashes[0]); ok || err != nil {
 			return fmt.Errorf("transaction of block %d, which is not retained: %d of %d %v: %w", from, at, n, ok, err)
 		}
-		break
 	}
 	return nil
 }

@@ -89,16 +89,17 @@ type window struct {
 func (r *logRun) intersect(p *logPart) error {
 	var w window
 	lead := &p.clauses[0]
-	for at := p.from; at < p.to; {
+	end := p.to - p.base
+	for at := p.from - p.base; at < end; {
 		first, ok, err := lead.seek(uint32(at))
 		if err != nil {
 			return err
 		}
-		if !ok || uint64(first) >= p.to {
+		if !ok || uint64(first) >= end {
 			return nil
 		}
-		end := min(uint64(first)&^(windowRows-1)+windowRows, p.to)
-		if err := w.collect(lead, first, uint32(end)); err != nil {
+		stop := min(uint64(first)&^(windowRows-1)+windowRows, end)
+		if err := w.collect(lead, first, uint32(stop)); err != nil {
 			return err
 		}
 		for i := 1; i < len(p.clauses) && len(w.positions) > 0; i++ {
@@ -112,7 +113,7 @@ func (r *logRun) intersect(p *logPart) error {
 		if r.ctx.Err() != nil {
 			return r.ctx.Err()
 		}
-		at = end
+		at = stop
 	}
 	return nil
 }

@@ -13,6 +13,10 @@ import (
 // page holds some 200 rows, and the terms of a query cost a page or more each.
 const scanRows = 1024
 
+// planLookups bounds the term look-ups that planning makes, and with them the lists that a plan holds: a
+// query with more is heavy whatever it finds, and looks up its terms part by part as it runs.
+const planLookups = 512
+
 // logPlan is what was found out about a query before it runs. LogsCost leaves it for Logs.
 type logPlan struct {
 	r      chain.Range
@@ -22,17 +26,25 @@ type logPlan struct {
 	cost   uint64
 }
 
-// logPart is the piece of a query that one index file, or a scan, answers.
+// logPart is the piece of a query that one index file, or a scan, answers. Positions count from the first
+// log of the store.
 type logPart struct {
-	files    []positioned // the data files under the index
-	from, to uint64       // positions of logs, half-open
-	index    *segments.Index
-	clauses  []clause // empty: read all rows
+	files    []positioned    // the data files under the index
+	from, to uint64          // positions of logs, half-open
+	row      *engine.FileRow // of the index; nil to read all rows
+
+	// What follows is set once the terms were looked up.
+	found   bool
+	base    uint64 // position of the first log of the index
+	index   *segments.Index
+	clauses []clause // empty: read all rows
 }
 
-// LogsCost estimates the number of rows or postings that a query visits.
-func (v *View) LogsCost(r chain.Range, f *chain.LogFilter) (uint64, error) {
-	if err := v.planLogs(r, f); err != nil {
+// LogsCost estimates the number of rows and postings that a query visits. It looks up terms and keeps what
+// it found for Logs, as long as that is called next with the same range and filter, which must not change
+// in between.
+func (v *View) LogsCost(ctx context.Context, r chain.Range, f *chain.LogFilter) (uint64, error) {
+	if err := v.planLogs(ctx, r, f); err != nil {
 		return 0, err
 	}
 	return v.plan.cost, nil
@@ -42,19 +54,24 @@ func (v *View) LogsCost(r chain.Range, f *chain.LogFilter) (uint64, error) {
 // block of the range is missing, with the error of yield, and with the context's error soon after it
 // is cancelled.
 func (v *View) Logs(ctx context.Context, r chain.Range, f *chain.LogFilter, yield func(*chain.FoundLog) error) error {
-	if err := v.planLogs(r, f); err != nil {
+	if err := v.planLogs(ctx, r, f); err != nil {
 		return err
 	}
-	v.plan.valid = false // cursors are used up
+	plan := v.plan
+	v.plan = logPlan{} // its cursors are used up
 	run := logRun{ctx: ctx, view: v, matcher: segments.NewMatcher(f), yield: yield}
 	defer run.close()
-	for i := range v.plan.parts {
-		p := &v.plan.parts[i]
+	for i := range plan.parts {
+		p := plan.parts[i]
+		plan.parts[i] = logPart{} // lists of parts that are done go
+		if err := v.findPart(ctx, &p, f); err != nil {
+			return err
+		}
 		var err error
 		if len(p.clauses) == 0 {
-			err = run.scan(p)
+			err = run.scan(&p)
 		} else {
-			err = run.intersect(p)
+			err = run.intersect(&p)
 		}
 		if err != nil {
 			return err
@@ -63,8 +80,8 @@ func (v *View) Logs(ctx context.Context, r chain.Range, f *chain.LogFilter, yiel
 	return nil
 }
 
-// planLogs finds the parts of a query and looks up its terms.
-func (v *View) planLogs(r chain.Range, f *chain.LogFilter) error {
+// planLogs finds the parts of a query and, if they are not many, looks up its terms.
+func (v *View) planLogs(ctx context.Context, r chain.Range, f *chain.LogFilter) error {
 	if v.plan.valid && v.plan.r == r && v.plan.filter == f {
 		return nil
 	}
@@ -83,7 +100,7 @@ func (v *View) planLogs(r chain.Range, f *chain.LogFilter) error {
 				return err
 			}
 		}
-		if err := v.planPart(part, f); err != nil {
+		if err := v.planPart(part); err != nil {
 			return err
 		}
 		at = part.To
@@ -93,25 +110,48 @@ func (v *View) planLogs(r chain.Range, f *chain.LogFilter) error {
 			return err
 		}
 	}
+	terms := len(f.Addresses)
+	for _, alternatives := range f.Topics {
+		terms += len(alternatives)
+	}
+	lookups := terms*len(v.plan.parts) <= planLookups
+	for i := range v.plan.parts {
+		p := &v.plan.parts[i]
+		if lookups {
+			if err := v.findPart(ctx, p, f); err != nil {
+				return err
+			}
+		}
+		v.plan.cost += p.cost()
+	}
 	v.plan.valid = true
 	return nil
 }
 
+// cost is the number of rows of the part, or less when its clauses are known.
+func (p *logPart) cost() uint64 {
+	rows := p.to - p.from
+	if len(p.clauses) == 0 {
+		return rows
+	}
+	// The other lists are entered about once for each position of the first.
+	return min(rows, p.clauses[0].count*uint64(len(p.clauses)))
+}
+
 func (v *View) planScan(r chain.Range) error {
-	for _, row := range v.snapshot.DataFiles(r) {
-		p := logPart{files: []positioned{{row: row}}}
-		if err := v.cut(&p, row.Range().Intersect(r)); err != nil {
+	for _, f := range v.layout.files(r) {
+		p := logPart{files: []positioned{f}}
+		if err := v.cut(&p, f.row.Range().Intersect(r)); err != nil {
 			return err
 		}
-		v.addPart(p, p.to-p.from)
+		v.addPart(p)
 	}
 	return nil
 }
 
-func (v *View) addPart(p logPart, cost uint64) {
+func (v *View) addPart(p logPart) {
 	if p.from < p.to {
 		v.plan.parts = append(v.plan.parts, p)
-		v.plan.cost += cost
 	}
 }
 
@@ -145,7 +185,7 @@ func (v *View) firstLog(files []positioned, n uint64) (uint64, error) {
 	return files[i].logs + uint64(b.FirstLog), nil
 }
 
-func (v *View) planPart(part engine.IndexPart, f *chain.LogFilter) error {
+func (v *View) planPart(part engine.IndexPart) error {
 	files, err := v.filesOf(part.Row)
 	if err != nil {
 		return err
@@ -154,22 +194,33 @@ func (v *View) planPart(part engine.IndexPart, f *chain.LogFilter) error {
 	if err := v.cut(&p, part.Range); err != nil {
 		return err
 	}
-	if p.to-p.from <= v.store.opts.scanRows {
-		v.addPart(p, p.to-p.from)
+	if p.to-p.from > v.store.opts.scanRows {
+		p.row = part.Row
+	}
+	v.addPart(p)
+	return nil
+}
+
+// findPart looks up the terms of a part. A part that cannot have a match becomes empty.
+func (v *View) findPart(ctx context.Context, p *logPart, f *chain.LogFilter) (err error) {
+	if p.found || p.row == nil {
 		return nil
 	}
-	if p.index, err = v.store.index(part.Row); err != nil {
+	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if p.index, err = v.store.index(p.row); err != nil {
+		return err
+	}
+	p.base = p.files[0].logs
 	possible, err := p.findClauses(f, &v.access)
-	if err != nil || !possible {
+	if err != nil {
 		return err
 	}
-	cost := p.to - p.from
-	if len(p.clauses) > 0 {
-		cost = min(cost, p.clauses[0].count)
+	if !possible {
+		p.to = p.from
 	}
-	v.addPart(p, cost)
+	p.found = true
 	return nil
 }
 
@@ -229,14 +280,15 @@ func (r *logRun) scan(p *logPart) error {
 	return nil
 }
 
-// rows visits positions, which ascend.
+// rows visits positions of the part's index, which ascend.
 func (r *logRun) rows(p *logPart, positions []uint32) error {
 	i := 0
-	for _, at := range positions {
-		for uint64(at) >= p.files[i].logs+p.files[i].row.Logs {
+	for _, position := range positions {
+		at := p.base + uint64(position)
+		for at >= p.files[i].logs+p.files[i].row.Logs {
 			i++
 		}
-		if err := r.visit(&p.files[i], uint32(uint64(at)-p.files[i].logs)); err != nil {
+		if err := r.visit(&p.files[i], uint32(at-p.files[i].logs)); err != nil {
 			return err
 		}
 	}

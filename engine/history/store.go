@@ -7,7 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/leani-go/leani/chain"
 	"github.com/leani-go/leani/codec"
 	"github.com/leani-go/leani/engine"
 	"github.com/leani-go/leani/internal/sender"
@@ -85,18 +84,11 @@ type Store struct {
 		sync.Mutex
 		byRow map[*engine.FileRow]any // *segments.Data, *segments.Index or *segments.Senders
 	}
-	head atomic.Pointer[headAt]
+	layout atomic.Pointer[layout] // of the generation asked for last
 
 	// compacting serializes Compact: two would plan the same work.
 	compacting sync.Mutex
 	senders    senderCache
-}
-
-// headAt remembers the head of a catalog generation.
-type headAt struct {
-	generation uint64
-	ref        chain.BlockRef
-	known      bool
 }
 
 // New makes a store on an open engine.

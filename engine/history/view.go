@@ -1,7 +1,10 @@
 package history
 
 import (
+	"errors"
 	"fmt"
+	"slices"
+	"sort"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/leani-go/leani/chain"
@@ -10,12 +13,12 @@ import (
 	"github.com/leani-go/leani/segments"
 )
 
-// View is a consistent snapshot of the history. It belongs to one goroutine; Close releases it. What
-// it hands out is immutable memory that stays valid after Close.
+// View is a consistent snapshot of the history. It belongs to one goroutine; Close releases it. Blocks
+// that it loads are memory of their own and stay valid after Close; logs are valid while they are yielded.
 type View struct {
 	store    *Store
 	snapshot *engine.Snapshot
-	head     *headAt
+	layout   *layout
 	access   segments.Access
 	plan     logPlan
 }
@@ -23,7 +26,7 @@ type View struct {
 // View opens a snapshot.
 func (s *Store) View() (*View, error) {
 	v := &View{store: s, snapshot: s.engine.Acquire()}
-	if err := v.findHead(); err != nil {
+	if err := v.findLayout(); err != nil {
 		v.Close()
 		return nil, err
 	}
@@ -36,28 +39,27 @@ func (v *View) Close() { v.snapshot.Release() }
 // Access says how many pages the view has read so far.
 func (v *View) Access() segments.Access { return v.access }
 
-func (v *View) findHead() error {
-	generation := v.snapshot.Generation()
-	if h := v.store.head.Load(); h != nil && h.generation == generation {
-		v.head = h
+func (v *View) findLayout() error {
+	if l := v.store.layout.Load(); l != nil && l.generation == v.snapshot.Generation() {
+		v.layout = l
 		return nil
 	}
-	h := &headAt{generation: generation}
-	if rows := v.snapshot.Rows(engine.KindData); len(rows) > 0 {
-		last := rows[len(rows)-1]
+	l := newLayout(v.snapshot)
+	if n := len(l.data); n > 0 {
+		last := l.data[n-1].row
 		var b chain.Block
 		if err := v.load(last, last.To-1, chain.PartHeader, &b); err != nil {
 			return fmt.Errorf("read head: %w", err)
 		}
-		h.ref, h.known = b.BlockRef, true
+		l.head, l.known = b.BlockRef, true
 	}
-	v.head = h
-	v.store.head.Store(h)
+	v.layout = l
+	v.store.layout.Store(l)
 	return nil
 }
 
 // Head is the highest retained block; false when nothing is retained.
-func (v *View) Head() (chain.BlockRef, bool) { return v.head.ref, v.head.known }
+func (v *View) Head() (chain.BlockRef, bool) { return v.layout.head, v.layout.known }
 
 // Finalized is the newest block that the node itself verified as finalized. Raw history from archives
 // proves none.
@@ -82,27 +84,17 @@ func (v *View) dataOf(n uint64) (*engine.FileRow, error) {
 	return row, nil
 }
 
-// positioned is a data file among those of an index, with the positions where its rows start.
-type positioned struct {
-	row          *engine.FileRow
-	logs         uint64
-	transactions uint64
-}
-
-// filesOf lists the data files under an index file.
+// filesOf lists the data files under an index file. Positions of the index count from the first of them.
 func (v *View) filesOf(index *engine.FileRow) ([]positioned, error) {
-	rows := v.snapshot.DataFiles(index.Range())
-	out := make([]positioned, 0, len(rows))
-	var logs, transactions uint64
-	for _, r := range rows {
-		out = append(out, positioned{r, logs, transactions})
-		logs += r.Logs
-		transactions += r.Transactions
+	files := v.layout.files(index.Range())
+	if n := len(files); n > 0 {
+		first, last := files[0], files[n-1]
+		logs, transactions := last.logs+last.row.Logs-first.logs, last.transactions+last.row.Transactions-first.transactions
+		if logs == index.Logs && transactions == index.Transactions {
+			return files, nil
+		}
 	}
-	if logs != index.Logs || transactions != index.Transactions {
-		return nil, corruptRow(index, fmt.Errorf("it covers %d logs and %d transactions, its data files hold %d and %d", index.Logs, index.Transactions, logs, transactions))
-	}
-	return out, nil
+	return nil, corruptRow(index, errors.New("its data files do not hold the logs and transactions that it covers"))
 }
 
 func corruptRow(row *engine.FileRow, err error) error { return corrupt.New(row.String(), err) }
@@ -121,24 +113,31 @@ func (v *View) NumberByHash(hash common.Hash) (uint64, bool, error) {
 		}
 		for _, p := range positions {
 			n := parts[i].Row.From + uint64(p)
-			row, err := v.dataOf(n)
-			if err != nil {
-				return 0, false, err
+			if b, err := v.blockRow(n); err != nil || b.Ref.Hash == hash {
+				return n, err == nil, err
 			}
-			d, err := v.store.data(row)
-			if err != nil {
-				return 0, false, err
-			}
-			b, err := d.Block(n, &v.access)
-			if err != nil {
-				return 0, false, err
-			}
-			if b.Ref.Hash == hash {
-				return n, true, nil
+		}
+	}
+	for _, r := range v.layout.unindexed { // an index that does not reach a block says nothing about it
+		for n := r.From; n < r.To; n++ {
+			if b, err := v.blockRow(n); err != nil || b.Ref.Hash == hash {
+				return n, err == nil, err
 			}
 		}
 	}
 	return 0, false, nil
+}
+
+func (v *View) blockRow(n uint64) (segments.BlockRow, error) {
+	row, err := v.dataOf(n)
+	if err != nil {
+		return segments.BlockRow{}, err
+	}
+	d, err := v.store.data(row)
+	if err != nil {
+		return segments.BlockRow{}, err
+	}
+	return d.Block(n, &v.access)
 }
 
 // LocateTransaction finds a transaction of a retained block.
@@ -167,20 +166,33 @@ func (v *View) LocateTransaction(hash common.Hash) (number uint64, index uint32,
 			}
 		}
 	}
+	var b chain.Block
+	for _, r := range v.layout.unindexed {
+		for n := r.From; n < r.To; n++ {
+			row, err := v.dataOf(n)
+			if err != nil {
+				return 0, 0, false, err
+			}
+			if err := v.load(row, n, chain.PartTransactionHashes, &b); err != nil {
+				return 0, 0, false, err
+			}
+			if i := slices.Index(b.TransactionHashes, hash); i >= 0 {
+				return n, uint32(i), true, nil
+			}
+		}
+	}
 	return 0, 0, false, nil
 }
 
 // transactionAt compares the transaction at a position of an index with the hash.
 func (v *View) transactionAt(files []positioned, p uint32, hash *common.Hash) (number uint64, index uint32, ok bool, err error) {
-	at := 0
-	for at+1 < len(files) && files[at+1].transactions <= uint64(p) {
-		at++
-	}
+	position := files[0].transactions + uint64(p)
+	at := sort.Search(len(files)-1, func(i int) bool { return files[i+1].transactions > position })
 	d, err := v.store.data(files[at].row)
 	if err != nil {
 		return 0, 0, false, err
 	}
-	local := uint32(uint64(p) - files[at].transactions)
+	local := uint32(position - files[at].transactions)
 	h, err := d.TransactionHash(local, &v.access)
 	if err != nil || *h != *hash {
 		return 0, 0, false, err
@@ -194,9 +206,8 @@ func (v *View) transactionAt(files []positioned, p uint32, hash *common.Hash) (n
 
 // indexParts lists all index files by block.
 func (v *View) indexParts() []engine.IndexPart {
-	rows := v.snapshot.Rows(engine.KindData)
-	if len(rows) == 0 {
-		return nil
+	if n := len(v.layout.data); n > 0 {
+		return v.snapshot.IndexFiles(chain.Range{From: v.layout.data[0].row.From, To: v.layout.data[n-1].row.To})
 	}
-	return v.snapshot.IndexFiles(chain.Range{From: rows[0].From, To: rows[len(rows)-1].To})
+	return nil
 }

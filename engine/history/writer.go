@@ -35,6 +35,7 @@ type Writer struct {
 	run    *run
 	hasher xxh3.Hasher
 	last   chain.BlockRef
+	err    error // the first failure; nothing is added or committed after it
 
 	sealing chan error // result of the run being sealed; nil when there is none
 }
@@ -58,13 +59,21 @@ func (s *Store) NewWriter(ctx context.Context, onCommit func(chain.Range)) *Writ
 
 // Add appends a block. It must be verified, complete, and not retained yet. A block that does not
 // follow the one before it starts a new run. Nothing of the block is kept when Add returns. The block
-// is durable once onCommit has named it, or Close has returned nil.
+// is durable once onCommit has named it, or Close has returned nil. An error may be that of an earlier
+// run, and ends the writer: every later call but Close returns it again.
 func (w *Writer) Add(b *chain.Block) error {
+	if w.err == nil {
+		w.err = w.add(b)
+	}
+	return w.err
+}
+
+func (w *Writer) add(b *chain.Block) error {
 	if err := w.ctx.Err(); err != nil {
 		return err
 	}
 	if w.run != nil && w.ends(b) {
-		if err := w.Cut(); err != nil {
+		if err := w.cut(); err != nil {
 			return err
 		}
 	}
@@ -108,8 +117,15 @@ func (w *Writer) begin() error {
 }
 
 // Cut ends the open run, and starts to seal it once the run before is committed. It returns the error
-// of that earlier run.
+// of that earlier run, as Add does.
 func (w *Writer) Cut() error {
+	if w.err == nil {
+		w.err = w.cut()
+	}
+	return w.err
+}
+
+func (w *Writer) cut() error {
 	if err := w.wait(); err != nil {
 		return err
 	}
@@ -135,21 +151,20 @@ func (w *Writer) wait() error {
 	return err
 }
 
-// Close commits what was added and waits for it. It must be called once, also after an error; with
-// discard set the open run is given up instead.
+// Close commits what was added and waits for it. It must be called once, also after an error, which it
+// returns again; the open run is then given up. With discard set it is given up in any case, and only
+// what fails from here on is returned.
 func (w *Writer) Close(discard bool) error {
-	if discard {
-		err := w.wait()
-		if w.run != nil {
-			err = errors.Join(err, w.run.file.Abort())
-			w.run = nil
-		}
-		return err
+	var err error
+	if !discard {
+		err = w.Cut()
 	}
-	if err := w.Cut(); err != nil {
-		return errors.Join(err, w.Close(true))
+	err = errors.Join(err, w.wait())
+	if w.run != nil {
+		err = errors.Join(err, w.run.file.Abort())
+		w.run = nil
 	}
-	return w.wait()
+	return err
 }
 
 // seal finishes, proves and commits a run.

@@ -174,3 +174,27 @@ func TestBudget(t *testing.T) {
 	write(t, s, c.blocks[16:])
 	nothingLeft(t, s, c, chain.Range{From: 0, To: 40})
 }
+
+// The first error ends a writer: a later run is not committed by a Close that follows, and Close does
+// not return nil for blocks that are not there.
+func TestErrorEndsAWriter(t *testing.T) {
+	noLeaks(t)
+	c := newModelChain(2, 0, 30)
+	s := openStore(t, vfs.NewMem(), smallOptions(4))
+	write(t, s, c.blocks[4:8])
+	w := s.NewWriter(t.Context(), func(r chain.Range) { t.Errorf("%v are acknowledged", r) })
+	err := addAll(w, c.blocks[4:]) // the run [4, 8) is refused while [8, 12) is built
+	if !errors.Is(err, engine.ErrInvalidEdit) {
+		t.Errorf("add: %v", err)
+	}
+	if err := w.Add(c.blocks[20]); !errors.Is(err, engine.ErrInvalidEdit) {
+		t.Errorf("add after an error: %v", err)
+	}
+	if err := w.Cut(); !errors.Is(err, engine.ErrInvalidEdit) {
+		t.Errorf("cut after an error: %v", err)
+	}
+	if err := w.Close(false); !errors.Is(err, engine.ErrInvalidEdit) {
+		t.Errorf("close after an error: %v", err)
+	}
+	nothingLeft(t, s, c, chain.Range{From: 4, To: 8})
+}
