@@ -8,9 +8,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
-	"unsafe"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -410,10 +410,10 @@ func TestInspect(t *testing.T) {
 // allocation size, and a pointer.
 func TestMemoryPerSegment(t *testing.T) {
 	const sizeClass = 192 // runtime/sizeclasses.go: the class of 177 to 192 bytes
-	if got := unsafe.Sizeof(FileRow{}); got > sizeClass {
+	if got := reflect.TypeFor[FileRow]().Size(); got > sizeClass {
 		t.Errorf("row: got %d bytes want at most %d", got, sizeClass)
 	}
-	if total := sizeClass + unsafe.Sizeof((*FileRow)(nil)); total > 200 {
+	if total := sizeClass + reflect.TypeFor[*FileRow]().Size(); total > 200 {
 		t.Errorf("a segment costs %d bytes of memory, the budget is 200", total)
 	}
 }

@@ -3,9 +3,12 @@ package ingest
 import (
 	"context"
 	"errors"
+	"reflect"
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/leani-go/leani/chain"
 )
 
 // TestPoolBound lends and takes back chunks at random: charges never exceed the limit, but for a
@@ -81,5 +84,17 @@ func TestPoolStopsWaiting(t *testing.T) {
 	cancel()
 	if _, err := p.get(ctx, 60); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestSizes compares the sizes that chunks are counted with with those of the compiler.
+func TestSizes(t *testing.T) {
+	for of, want := range map[reflect.Type]uintptr{
+		reflect.TypeFor[chain.Block](): blockBytes, reflect.TypeFor[[]byte](): sliceBytes,
+		reflect.TypeFor[chain.Receipt](): receiptBytes, reflect.TypeFor[chain.Log](): logBytes,
+	} {
+		if got := of.Size(); got != want {
+			t.Errorf("%v: %d bytes, chunks count %d", of, got, want)
+		}
 	}
 }

@@ -1,7 +1,10 @@
 package era
 
 import (
+	"reflect"
 	"testing"
+
+	"github.com/ethereum/go-ethereum/core/types"
 
 	"github.com/leani-go/leani/chain"
 )
@@ -28,6 +31,17 @@ func TestOffset(t *testing.T) {
 					t.Errorf("%s: block %d: the %v is not at %d: %v %v", c.name, n, want, offset, r.tag, err)
 				}
 			}
+		}
+	}
+}
+
+// TestSizes compares the sizes that Memory counts with with those of the compiler.
+func TestSizes(t *testing.T) {
+	for of, want := range map[reflect.Type]uintptr{
+		reflect.TypeFor[*types.Bloom](): pointerBytes, reflect.TypeFor[place](): placeBytes, reflect.TypeFor[pieces](): piecesBytes,
+	} {
+		if got := of.Size(); got != want {
+			t.Errorf("%v: %d bytes, Memory counts %d", of, got, want)
 		}
 	}
 }

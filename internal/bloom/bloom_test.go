@@ -1,6 +1,7 @@
 package bloom
 
 import (
+	"reflect"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -99,5 +100,18 @@ func TestMemoAllocatesNothing(t *testing.T) {
 		m.Flush()
 	}); n != 0 {
 		t.Fatalf("%v allocations", n)
+	}
+}
+
+// TestSizes compares the sizes that Memory counts with with those of the compiler.
+func TestSizes(t *testing.T) {
+	if got := reflect.TypeFor[entry]().Size(); got != entryBytes {
+		t.Errorf("entry: %d bytes, Memory counts %d", got, entryBytes)
+	}
+	if got := reflect.TypeFor[Memo]().Size(); got > memoBytes {
+		t.Errorf("memo without table: %d bytes, Memory counts %d", got, memoBytes)
+	}
+	if got, least := NewMemo(1000).Memory(), int64(1024*entryBytes); got < least || got > least+memoBytes {
+		t.Errorf("memo of 1024 entries: got %d bytes", got)
 	}
 }

@@ -39,6 +39,13 @@ type entry struct {
 	size uint8 // bytes of the value, 0 for an empty place
 }
 
+// Sizes in memory on a 64-bit machine, in bytes; TestSizes compares.
+const (
+	entryBytes = 40
+	// memoBytes is a Memo without its table: mostly the values that wait to be hashed.
+	memoBytes = 10_600
+)
+
 // pending is a value that is not in the table and waits to be hashed.
 type pending struct {
 	value  common.Hash // the first size bytes
@@ -61,6 +68,9 @@ func (m *Memo) init(entries int) {
 	m.table = make([]entry, 1<<length)
 	m.shift = uint(64 - length)
 }
+
+// Memory is how many bytes the Memo holds on to, itself included.
+func (m *Memo) Memory() int64 { return memoBytes + int64(cap(m.table))*entryBytes }
 
 // AddLogs adds the addresses and topics of the logs to b, as Add does.
 func (m *Memo) AddLogs(b *types.Bloom, logs []chain.Log) {
