@@ -41,8 +41,8 @@ race: ## run the tests of concurrent packages with the race detector
 invariants: ## run the tests with the checks of internal/invariants
 	$(GO) test -tags invariants -timeout 15m $(PKG)
 
-crash: ## run HISTORIES random histories of the store with crashes
-	$(GO) test -timeout 60m -run Crash -count 1 ./engine -crash.histories $(HISTORIES)
+crash: ## run HISTORIES random histories of the store with crashes, and every single crash and error
+	$(GO) test -timeout 60m -run 'Crash|EveryOperation' -count 1 ./engine ./engine/history -crash.histories $(HISTORIES)
 
 fuzz: ## run every fuzz target of PKG for FUZZTIME
 	$(GO) run ./internal/tools/task fuzz -time $(FUZZTIME) $(PKG)

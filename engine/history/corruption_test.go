@@ -184,7 +184,7 @@ func (d *damagedStore) verifyFinds(t *testing.T, f *storedFile, at int) {
 // Work that reads damaged files stops with the located error and changes nothing: damage is not packed
 // into new files that are whole.
 //
-// INV-10 INV-21
+// INV-10
 func TestDamageIsNotCarriedOn(t *testing.T) {
 	c := newModelChain(8, 0, 32)
 	whole := c.covered([]chain.Range{{From: 0, To: 32}})

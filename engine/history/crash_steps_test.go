@@ -138,7 +138,7 @@ func scriptLength(t *testing.T, c *modelChain) int {
 // unsynced data surviving (with both in a thorough run), and proves that the store recovers and that the
 // same work done again ends in the same history.
 //
-// INV-24 INV-29 STO-002 STO-006
+// INV-29 STO-002
 func TestCrashAtEveryOperation(t *testing.T) {
 	c := newModelChain(3, 0, scriptBlocks)
 	digest := undisturbed(t, c.blocks)

@@ -52,7 +52,7 @@ func stride() int {
 	return 1
 }
 
-// INV-01 INV-02 INV-21 INV-29 STO-002 STO-017
+// INV-02 INV-29 STO-002 STO-017
 func TestCrashModel(t *testing.T) {
 	l := newCrashLab(t)
 	if *crashSeed != 0 {

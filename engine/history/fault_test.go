@@ -32,7 +32,7 @@ func fullOrBroken(op string) error {
 // or without a power cut after the error (both in a thorough run); doing the work again ends in the same
 // history.
 //
-// INV-24 INV-30 STO-006 STO-024
+// STO-006 STO-024
 func TestErrorAtEveryOperation(t *testing.T) {
 	c := newModelChain(3, 0, scriptBlocks)
 	digest := undisturbed(t, c.blocks)
