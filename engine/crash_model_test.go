@@ -15,6 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/leani-go/leani/chain"
+	"github.com/leani-go/leani/engine/internal/crashfs"
 	"github.com/leani-go/leani/keys"
 )
 
@@ -67,7 +68,7 @@ type world struct {
 	rng  *rand.Rand
 
 	disk    *vfs.MemFS
-	machine *machine
+	machine *crashfs.Machine
 	engine  *Engine
 
 	acknowledged []modelFile // of all acknowledged edits
@@ -114,7 +115,7 @@ func (w *world) session() {
 	}
 	for range w.rng.IntN(25) {
 		w.step()
-		if w.t.Failed() || w.machine.hasStopped() {
+		if w.t.Failed() || w.machine.Stopped() {
 			break
 		}
 	}
@@ -123,8 +124,8 @@ func (w *world) session() {
 		return
 	}
 	w.verifyPins() // also in a failed store
-	if w.machine.hasStopped() || w.rng.IntN(2) == 0 {
-		survivor := w.machine.crash()
+	if w.machine.Stopped() || w.rng.IntN(2) == 0 {
+		survivor := w.machine.Crash()
 		w.note("crash at %s", w.machine)
 		w.leave(survivor)
 		return
@@ -132,12 +133,12 @@ func (w *world) session() {
 	w.releasePins()
 	pending := w.engine.mu.pending
 	err := w.engine.Close()
-	stopped := w.machine.hasStopped()
+	stopped := w.machine.Stopped()
 	if err != nil && !stopped && pending == 0 {
 		w.fail("close: %v", err)
 	}
 	if stopped {
-		w.disk = w.machine.crash()
+		w.disk = w.machine.Crash()
 		w.note("crash in close at %s", w.machine)
 	} else {
 		w.note("close")
@@ -155,14 +156,14 @@ func (w *world) leave(next *vfs.MemFS) {
 // open opens the store, with crashes on the way, and verifies what is there.
 func (w *world) open() bool {
 	for attempt := 0; ; attempt++ {
-		w.machine = newMachine(w.disk, rand.New(rand.NewPCG(w.seed, w.rng.Uint64())))
+		w.machine = crashfs.New(w.disk, rand.New(rand.NewPCG(w.seed, w.rng.Uint64())))
 		if attempt < 3 && w.rng.IntN(10) < 8 {
-			w.machine.stopAt = w.rng.IntN(250)
+			w.machine.StopAt = w.rng.IntN(250)
 			if w.rng.IntN(4) == 0 {
-				w.machine.stopAt = w.rng.IntN(40) // in recovery
+				w.machine.StopAt = w.rng.IntN(40) // in recovery
 			}
 		}
-		opts := testOptions(w.machine.fs())
+		opts := testOptions(w.machine.FS())
 		opts.noReaper = w.seed%2 == 0
 		opts.OpenFiles = 1 + w.rng.IntN(4)
 		opts.ChainID = testChain
@@ -172,12 +173,12 @@ func (w *world) open() bool {
 			w.note("open: generation %d, recovery %+v", e.catalog().generation, e.Recovery())
 			break
 		}
-		if !w.machine.hasStopped() {
+		if !w.machine.Stopped() {
 			w.fail("open: %v", err)
 			return false
 		}
 		w.note("crash in open at %s", w.machine)
-		w.disk = w.machine.crash()
+		w.disk = w.machine.Crash()
 	}
 	w.settle()
 	w.verifyCheck()
@@ -241,10 +242,10 @@ func (w *world) step() {
 
 func (w *world) reap() {
 	w.note("reap")
-	if err := w.engine.reap(); err != nil && !w.machine.hasStopped() {
+	if err := w.engine.reap(); err != nil && !w.machine.Stopped() {
 		w.fail("reap: %v", err)
 	}
-	if w.rng.IntN(3) == 0 && !w.machine.hasStopped() {
+	if w.rng.IntN(3) == 0 && !w.machine.Stopped() {
 		w.verifyCheck()
 	}
 }
@@ -267,7 +268,7 @@ func (w *world) forgetOrAbort() {
 
 func (w *world) expectStopped(what string, err error) {
 	w.t.Helper()
-	if !w.machine.hasStopped() {
+	if !w.machine.Stopped() {
 		w.fail("%s: %v", what, err)
 	}
 }
@@ -495,7 +496,7 @@ func (w *world) refused() {
 	if err := row.File.Abort(); err != nil {
 		w.expectStopped("abort", err)
 	}
-	if w.rng.IntN(2) == 0 && !w.machine.hasStopped() {
+	if w.rng.IntN(2) == 0 && !w.machine.Stopped() {
 		w.verifyCheck()
 	}
 }

@@ -10,7 +10,10 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/leani-go/leani/chain"
+	"github.com/leani-go/leani/engine/internal/crashfs"
 )
+
+var errInjected = errors.New("injected input/output error")
 
 // script is one fixed history that visits every state of a file: two seals, sidecars, a pinned
 // repack, the deletion after the pin, a merge, a reopen in between. It reports each
@@ -120,12 +123,12 @@ func containsFile(list []modelFile, f modelFile) bool {
 // scriptLength counts the operations of the undisturbed script.
 func scriptLength(t *testing.T) int {
 	t.Helper()
-	m := newMachine(vfs.NewCrashableMem(), nil)
+	m := crashfs.New(vfs.NewCrashableMem(), nil)
 	nothing := func([]modelFile) {}
-	if err := (&script{fs: m.fs(), ack: nothing, doubt: nothing}).run(); err != nil {
+	if err := (&script{fs: m.FS(), ack: nothing, doubt: nothing}).run(); err != nil {
 		t.Fatal(err)
 	}
-	return m.count()
+	return m.Count()
 }
 
 // verifyReopened opens the store on what a disturbance left and compares.
@@ -159,16 +162,16 @@ func TestCrashAtEveryOperation(t *testing.T) {
 	n := scriptLength(t)
 	for _, percent := range []int{0, 50, 100} {
 		for at := 0; at < n; at++ {
-			m := newMachine(vfs.NewCrashableMem(), rand.New(rand.NewPCG(uint64(at), uint64(percent))))
-			m.stopAt, m.percent = at, percent
+			m := crashfs.New(vfs.NewCrashableMem(), rand.New(rand.NewPCG(uint64(at), uint64(percent))))
+			m.StopAt, m.Percent = at, percent
 			var acknowledged, inDoubt []modelFile
 			s := &script{
-				fs:    m.fs(),
+				fs:    m.FS(),
 				ack:   func(files []modelFile) { acknowledged = files },
 				doubt: func(files []modelFile) { inDoubt = files },
 			}
 			_ = s.run()
-			verifyReopened(t, m.crash(), acknowledged, inDoubt)
+			verifyReopened(t, m.Crash(), acknowledged, inDoubt)
 			if t.Failed() {
 				t.Fatalf("%s, %d%% of unsynced data survive", m, percent)
 			}
@@ -186,11 +189,12 @@ func TestErrorAtEveryOperation(t *testing.T) {
 	sticky := 0
 	for at := 0; at < n; at++ {
 		disk := vfs.NewCrashableMem()
-		m := newMachine(disk, nil)
-		m.stopAt, m.inject = at, true
+		m := crashfs.New(disk, nil)
+		m.StopAt = at
+		m.Inject = func(string) error { return errInjected }
 		var acknowledged, inDoubt []modelFile
 		s := &script{
-			fs:    m.fs(),
+			fs:    m.FS(),
 			ack:   func(files []modelFile) { acknowledged = files },
 			doubt: func(files []modelFile) { inDoubt = files },
 			broken: func(e *Engine, held pin) {
@@ -199,15 +203,15 @@ func TestErrorAtEveryOperation(t *testing.T) {
 			},
 		}
 		err := s.run()
-		if !m.hasStopped() {
+		if !m.Stopped() {
 			break // background work made this run shorter
 		}
 		var failed *FailedError
 		if !errors.As(err, &failed) || !errors.Is(err, errInjected) {
 			t.Errorf("got %v, want the injected failure", err)
 		}
-		if len(m.after) > 0 {
-			t.Errorf("changes after the failure: %v", m.after)
+		if len(m.After()) > 0 {
+			t.Errorf("changes after the failure: %v", m.After())
 		}
 		verifyReopened(t, disk.CrashClone(vfs.CrashCloneCfg{}), acknowledged, inDoubt)
 		verifyReopened(t, disk, acknowledged, inDoubt)

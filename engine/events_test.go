@@ -12,6 +12,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/leani-go/leani/engine/internal/crashfs"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -32,7 +34,7 @@ func TestFileOperations(t *testing.T) {
 		if !recording {
 			return
 		}
-		line := shorten(testDir, fmt.Sprintf(format, args...))
+		line := strings.ReplaceAll(fmt.Sprintf(format, args...), testDir+"/", "")
 		if session != "" {
 			line = strings.ReplaceAll(line, session, "session")
 		}
@@ -45,11 +47,9 @@ func TestFileOperations(t *testing.T) {
 		defer mu.Unlock()
 		recording = on
 	}
-	fs := &opFS{FS: m, before: func(op, path string) error {
-		note("  %s %s", op, path)
-		return nil
-	}}
-	opts := testOptions(fs)
+	machine := crashfs.New(m, nil)
+	machine.OnChange = func(op, path string) { note("  %s %s", op, path) }
+	opts := testOptions(machine.FS())
 	opts.OnEvent = func(ev Event) {
 		switch ev.Kind {
 		case EventCommitted:

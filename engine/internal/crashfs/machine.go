@@ -25,6 +25,8 @@ type Machine struct {
 	Short bool
 	// OnRead, if set, is called before every read at an offset and may fail it.
 	OnRead func(path string, off int64) error
+	// OnChange, if set, is told every operation that changes the disk, before it happens.
+	OnChange func(op, path string)
 
 	mu       sync.Mutex
 	disk     *vfs.MemFS
@@ -53,6 +55,9 @@ func New(disk *vfs.MemFS, rng *rand.Rand) *Machine {
 func (m *Machine) before(op, path string) (half bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.OnChange != nil {
+		m.OnChange(op, path)
+	}
 	if m.stopped && m.Inject == nil {
 		return false, ErrCrashed
 	}
