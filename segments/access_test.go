@@ -1,6 +1,7 @@
 package segments
 
 import (
+	"sync"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -24,20 +25,21 @@ func touched(t *testing.T, what string, most uint64, operation func(access *Acce
 	}
 }
 
-// largeModel is a chain with long posting lists and dictionaries of several pages.
-func largeModel(t testing.TB) []*chain.Block {
+// largeModel is a chain with long posting lists and dictionaries of several pages. It is made once: do not
+// change its blocks.
+var largeModel = sync.OnceValue(func() []*chain.Block {
 	m := chainmodel.New(77, 0)
 	var blocks []*chain.Block
 	for range 250 {
 		blocks = append(blocks, m.Block())
 	}
 	return blocks
-}
+})
 
 // What an operation costs when nothing is cached is a number of pages, whatever the size of the file. A
 // page is found through one page of a page table; all rows of a run that is kept cost nothing.
 func TestPagesTouched(t *testing.T) {
-	blocks := largeModel(t)
+	blocks := largeModel()
 	data, index := buildPair(t, blocks, codec.None)
 	d, x := openData(t, data, nil), openIndex(t, index, 2, nil)
 
@@ -159,7 +161,7 @@ func TestAllocations(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates, and empties pools at random")
 	}
-	blocks := largeModel(t)
+	blocks := largeModel()
 	data, index := buildPair(t, blocks, codec.None)
 	cache := NewCache(64 << 20)
 	d, x := openData(t, data, cache), openIndex(t, index, 2, cache)

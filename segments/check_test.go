@@ -32,7 +32,7 @@ func checkFile(t *testing.T, raw []byte) Report {
 
 // A check of a sound file reads all of its pages.
 func TestCheckFileOfSoundFiles(t *testing.T) {
-	data, index := buildPair(t, largeModel(t)[:60], codec.Snappy)
+	data, index := buildPair(t, largeModel()[:60], codec.Snappy)
 	for _, raw := range [][]byte{data, index, example(t, KindData), example(t, KindIndex), example(t, KindSenders)} {
 		r := checkFile(t, raw)
 		if len(r.Problems) > 0 {
@@ -47,7 +47,7 @@ func TestCheckFileOfSoundFiles(t *testing.T) {
 // A check goes on behind damage and names every damaged page once. (Pages of page tables are left out here:
 // where one is damaged, those that it lists are not found.)
 func TestCheckFileFindsAllDamage(t *testing.T) {
-	data, index := buildPair(t, largeModel(t)[:60], codec.Snappy)
+	data, index := buildPair(t, largeModel()[:60], codec.Snappy)
 	for name, raw := range map[string][]byte{"data": data, "index": index} {
 		t.Run(name, func(t *testing.T) {
 			rng := testRand(t)
@@ -91,7 +91,7 @@ func TestCheckFileFindsAllDamage(t *testing.T) {
 
 // Damage of every page is reported up to a limit.
 func TestCheckFileStopsAtItsLimit(t *testing.T) {
-	data, _ := buildPair(t, largeModel(t), codec.None)
+	data, _ := buildPair(t, largeModel(), codec.None)
 	end := len(data) - trailerSize - len(storedFooter(data))
 	for i := headerSize; i < end; i += 512 {
 		data[i] ^= 1
@@ -103,7 +103,7 @@ func TestCheckFileStopsAtItsLimit(t *testing.T) {
 
 // What a check cannot blame on the file ends it.
 func TestCheckFilePassesErrorsOn(t *testing.T) {
-	data, index := buildPair(t, largeModel(t)[:20], codec.None)
+	data, index := buildPair(t, largeModel()[:20], codec.None)
 	for _, raw := range [][]byte{data, index} {
 		f, err := Open("f", 1, memorySource(raw), nil)
 		if err != nil {

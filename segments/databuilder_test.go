@@ -1,6 +1,7 @@
 package segments
 
 import (
+	"math/big"
 	"bytes"
 	"errors"
 	"io"
@@ -102,7 +103,7 @@ func (w *failingWriter) Write(b []byte) (int, error) {
 
 // Whatever is written last fails when the disk does: no builder says that a file is there that is not.
 func TestBuildersReportWriteErrors(t *testing.T) {
-	blocks := largeModel(t)[:30]
+	blocks := largeModel()[:30]
 	data, index := buildPair(t, blocks, codec.None)
 	x := openIndex(t, index, 1, nil)
 	for _, c := range []struct {
@@ -158,7 +159,7 @@ func TestDataBuilderCounts(t *testing.T) {
 	var out bytes.Buffer
 	b := NewDataBuilder(&out, DataOptions{})
 	memory, logs := b.Memory(), 0
-	for i, block := range largeModel(t)[:100] {
+	for i, block := range largeModel()[:100] {
 		if err := b.Add(block); err != nil {
 			t.Fatal(err)
 		}
@@ -169,5 +170,31 @@ func TestDataBuilderCounts(t *testing.T) {
 	}
 	if b.Memory() <= memory {
 		t.Errorf("%d logs take %d bytes, none take %d", logs, b.Memory(), memory)
+	}
+}
+
+// Topics that differ only in their last bytes spread over the hash tables of a builder: a contract that
+// logs indexed numbers as first topics must not slow a backfill down.
+func TestShapesOfSmallTopicsSpread(t *testing.T) {
+	var words wordTable
+	var shapes shapeTable
+	words.seed = newSeed()
+	shapes.seed = words.seed
+	const n = 1 << 14
+	for i := range n {
+		topic := common.BigToHash(big.NewInt(int64(i)))
+		shapes.code(&chain.Log{Address: &common.Address{1}, NumTopics: 1, Topics: [4]*common.Hash{&topic}}, &words)
+	}
+	for name, table := range map[string][]uint32{"shapes": shapes.slots.table, "words": words.slots.table} {
+		longest, run := 0, 0
+		for _, code := range table {
+			if run++; code == 0 {
+				run = 0
+			}
+			longest = max(longest, run)
+		}
+		if longest > 200 { // half-full tables of this size have runs of some 50
+			t.Errorf("%s: %d slots in a row are taken", name, longest)
+		}
 	}
 }

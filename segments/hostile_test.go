@@ -21,8 +21,8 @@ import (
 func TestHostileFiles(t *testing.T) {
 	le := binary.LittleEndian
 	data, index, senders := example(t, KindData), example(t, KindIndex), example(t, KindSenders)
-	large, largeIndex := buildPair(t, largeModel(t), codec.None)
-	_, crowded := buildPair(t, largeModel(t)[:40], codec.None)
+	large, largeIndex := buildPair(t, largeModel(), codec.None)
+	_, crowded := buildPair(t, largeModel()[:40], codec.None)
 
 	for _, c := range []struct {
 		name string
@@ -265,9 +265,9 @@ func fuzzFiles(t testing.TB) [][]byte {
 	data, index := buildPair(t, blocks, codec.None)
 	_, lists := buildPair(t, indexExample(), codec.None)
 	small, smallIndex := smallPair(t)
-	zstd, _ := buildPair(t, largeModel(t)[:6], codec.Zstd)
+	zstd, _ := buildPair(t, largeModel()[:6], codec.Zstd)
 	deflate, _ := buildPair(t, blocks, codec.Deflate)
-	_, crowded := buildPair(t, largeModel(t)[:60], codec.None)
+	_, crowded := buildPair(t, largeModel()[:60], codec.None)
 	list = append(list, data, index, lists, small, smallIndex, zstd, deflate, crowded)
 	var out bytes.Buffer
 	if _, _, err := WriteSenders(&out, openData(t, data, nil).Info(), exampleSenders); err != nil {

@@ -47,7 +47,7 @@ func (w *fileWriter) write(b []byte) {
 		return
 	}
 	if _, err := w.out.Write(b); err != nil {
-		w.err = err
+		w.err = fmt.Errorf("write segment file: %w", err)
 		return
 	}
 	w.offset += uint64(len(b))
