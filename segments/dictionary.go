@@ -169,7 +169,7 @@ type shapeTable struct {
 func (t *shapeTable) hash(address *common.Address, topic *common.Hash, topics uint8, length uint32) uint64 {
 	h := t.seed.address(address) ^ uint64(length)<<3 ^ uint64(topics)
 	if topics > 0 {
-		h = mix(h^t.seed[1], binary.LittleEndian.Uint64(topic[:])^t.seed[0])
+		h = mix(h^t.seed[1], t.seed.word(topic))
 	}
 	return h
 }
