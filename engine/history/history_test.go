@@ -235,8 +235,9 @@ func TestHistoryModel(t *testing.T) {
 	}
 }
 
-// A range with a block that is not retained is refused with the missing blocks, never answered in part
-// (RPC-133, INV-07).
+// A range with a block that is not retained is refused with the missing blocks, never answered in part.
+//
+// INV-07
 func TestMissingBlocksAreNamed(t *testing.T) {
 	s := openStore(t, vfs.NewMem(), Options{TargetBlocks: 16})
 	m := chainmodel.New(1, 10)
