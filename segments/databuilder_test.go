@@ -1,10 +1,10 @@
 package segments
 
 import (
-	"math/big"
 	"bytes"
 	"errors"
 	"io"
+	"math/big"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"

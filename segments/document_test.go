@@ -139,7 +139,7 @@ func indexExample() []*chain.Block {
 var exampleSenders = []common.Address{{0xaa}, {0xbb}}
 
 // example builds the worked example of a document.
-func example(t *testing.T, kind Kind) []byte {
+func example(t testing.TB, kind Kind) []byte {
 	t.Helper()
 	switch kind {
 	case KindData:

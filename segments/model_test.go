@@ -106,7 +106,7 @@ func TestDataRoundTrip(t *testing.T) {
 		t.Run(c.String(), func(t *testing.T) {
 			m := chainmodel.New(uint64(c)+1, 1000)
 			var blocks []*chain.Block
-			for range 120 {
+			for range 60 {
 				blocks = append(blocks, m.Block())
 			}
 			raw, _ := buildPair(t, blocks, c)
