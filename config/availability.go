@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 )
@@ -24,8 +25,15 @@ func (c *checker) availability() {
 	if m := c.config.Budgets.HistoryMaterial.Mode; m != "disabled" && c.has("budgets.history_material.mode") {
 		c.unavailable("budgets.history_material.mode", `write "disabled"`)
 	}
+	folders := 0
 	for i, s := range c.config.Sources.History {
 		at := element("sources.history", i)
+		if s.Kind == SourceEra {
+			if folders++; folders > 1 {
+				c.add(Problem{Kind: Unavailable, Field: at + ".id", Value: strconv.Quote(s.ID),
+					Message: "a second era_e source is " + unavailableText, Fix: "put its files into the folder of the first, and list them in its checksums_sha256.txt"})
+			}
+		}
 		switch {
 		case s.Kind == SourceXatu || s.Kind == SourceArchive:
 			c.unavailable(at+".kind", `use an "era_e" source with a file: folder`)
@@ -52,17 +60,27 @@ func (c *checker) unavailable(at, fix string) {
 	c.add(Problem{Kind: Unavailable, Field: at, Value: render(lookup(c.doc.tree, at)), Message: unavailableText, Fix: fix})
 }
 
-// inactive warns of settings that are accepted and do nothing: the schema requires them, or
-// they limit something this build never does.
+// inactive warns of settings that are accepted and do nothing: the schema requires them, or they
+// limit something that this build never does or that another setting bounds.
 func (c *checker) inactive() {
 	const (
 		noAPI       = "has no effect: this build has no native HTTP interface"
 		noWebSocket = "has no effect: this build has no JSON-RPC over WebSocket"
 		noRecent    = "has no effect: this build keeps no window of recent blocks"
 		noChanges   = "has no effect: this build has no processors"
+		inBytes     = "has no effect: blocks in work are bounded in bytes, by budgets.history_pipeline.maximum_mapped_bytes"
+		oneRun      = "has no effect: a commit is a run of blocks that ends at a multiple of 1,024, at raw_history.maximum_segment_physical_bytes, when memory requires it, or after about two seconds"
 	)
 	for _, w := range []Warning{
+		{"raw_history.maximum_logical_bytes", "has no effect: what is kept is bounded by raw_history.maximum_physical_bytes"},
+		{"raw_history.maximum_source_frames", inBytes},
+		{"raw_history.maximum_buffered_frames", inBytes},
+		{"budgets.temporary_disk_bytes", "has no effect: unfinished files are not counted; they are the few segment files being written"},
+		{"budgets.history_pipeline.commit.maximum_blocks", oneRun},
 		{"budgets.history_pipeline.commit.maximum_changes", noChanges},
+		{"budgets.history_pipeline.commit.maximum_encoded_bytes", oneRun},
+		{"budgets.history_pipeline.commit.maximum_delay", oneRun},
+		{"budgets.history_pipeline.commit.target_writer_hold", "has no effect: files are written before their commit, which only adds their rows"},
 		{"budgets.pending_delta_bytes", noChanges},
 		{"budgets.recent_raw_hard_bytes", noRecent},
 		{"budgets.recent_raw_soft_bytes", noRecent},
@@ -82,6 +100,10 @@ func (c *checker) inactive() {
 		if c.has(w.Field) {
 			c.config.Warnings = append(c.config.Warnings, w)
 		}
+	}
+	if memory := c.config.Budgets.MemoryBytes; memory < LeastMemoryBytes && c.has("budgets.memory_bytes") {
+		c.config.Warnings = append(c.config.Warnings, Warning{"budgets.memory_bytes",
+			fmt.Sprintf("is %d and counts as %d, the least that a node works with", memory, LeastMemoryBytes)})
 	}
 }
 

@@ -1,11 +1,16 @@
 package config
 
+// LeastMemoryBytes is what a node needs at all: two runs of blocks being built, and a response.
+// A smaller budgets.memory_bytes is accepted with a warning and counts as this much.
+const LeastMemoryBytes = 256 << 20
+
 // Budgets is the [budgets] table.
 type Budgets struct {
 	// MemoryBytes bounds the memory of the whole process, up to a fixed overhead that does
-	// not grow with the length of a range.
+	// not grow with the length of a range. Less than 256 MiB counts as 256 MiB.
 	MemoryBytes uint64 `toml:"memory_bytes" jsonschema:"required,minimum=1"`
-	// TemporaryDiskBytes bounds unfinished files below the data directory.
+	// TemporaryDiskBytes bounds unfinished files below the data directory. No effect in this
+	// build.
 	TemporaryDiskBytes uint64 `toml:"temporary_disk_bytes" jsonschema:"required,minimum=1"`
 	// PendingDeltaBytes bounds results that are computed and not yet committed.
 	PendingDeltaBytes uint64 `toml:"pending_delta_bytes" jsonschema:"required,minimum=1"`
@@ -56,15 +61,17 @@ type HistoryPipeline struct {
 // HistoryCommit is the [budgets.history_pipeline.commit] table. The limit that is reached first
 // ends a commit.
 type HistoryCommit struct {
-	// MaximumBlocks bounds the blocks of a commit.
+	// MaximumBlocks bounds the blocks of a commit. No effect in this build.
 	MaximumBlocks int `toml:"maximum_blocks" jsonschema:"minimum=1" default:"256"`
-	// MaximumChanges bounds the change rows of a commit.
+	// MaximumChanges bounds the change rows of a commit. No effect in this build.
 	MaximumChanges int `toml:"maximum_changes" jsonschema:"minimum=1" default:"50000"`
-	// MaximumEncodedBytes bounds the encoded size of a commit.
+	// MaximumEncodedBytes bounds the encoded size of a commit. No effect in this build.
 	MaximumEncodedBytes HumanBytes `toml:"maximum_encoded_bytes" default:"32MiB" leani:"nonzero"`
-	// MaximumDelay bounds how long a finished block waits for its commit.
+	// MaximumDelay bounds how long a finished block waits for its commit. No effect in this
+	// build.
 	MaximumDelay HumanMilliseconds `toml:"maximum_delay" default:"250ms" leani:"nonzero"`
-	// TargetWriterHold is how long a commit may keep other writers waiting.
+	// TargetWriterHold is how long a commit may keep other writers waiting. No effect in this
+	// build.
 	TargetWriterHold HumanMilliseconds `toml:"target_writer_hold" default:"100ms" leani:"nonzero"`
 }
 

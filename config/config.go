@@ -51,8 +51,8 @@ type Config struct {
 	// API sets the native HTTP interface.
 	API API `toml:"api"`
 
-	// Warnings names settings that were accepted and have no effect in this build, or are
-	// deprecated, in the order of their keys.
+	// Warnings names settings that were accepted and have no effect in this build, are
+	// deprecated, or count as another value.
 	Warnings []Warning `toml:"-"`
 }
 

@@ -115,6 +115,7 @@ func TestAvailability(t *testing.T) {
 		{"raw-history", `sources.history = [{id = "x", kind = "xatu", priority = 1, trust = "trusted_dataset"}]`, "sources.history[0].kind"},
 		{"raw-history", `sources.history = [{id = "x", kind = "archive", priority = 1, trust = "trusted_dataset", manifest = "m.json"}]`, "sources.history[0].kind"},
 		{"raw-history", `sources.history[0].endpoint = "https://mirror.example/era/"`, "sources.history[0].endpoint"},
+		{"raw-history", `sources.history = [{id = "a", kind = "era_e", priority = 1, trust = "verified_material", endpoint = "file:a/"}, {id = "b", kind = "era_e", priority = 0, trust = "verified_material", endpoint = "file:b/"}]`, "sources.history[1].id"},
 		{"raw-history", `artifact_storage = {}`, "artifact_storage"},
 		{"raw-history", `api.delivery = {}`, "api.delivery"},
 		{"raw-history", `budgets.store = {}`, "budgets.store"},
@@ -148,11 +149,15 @@ func TestAvailability(t *testing.T) {
 	}
 }
 
-// TestWarnings: required keys without effect are named, and so are limits of what is missing.
+// TestWarnings: required keys without effect are named, and so are limits of what is missing and
+// values that count as another one.
 func TestWarnings(t *testing.T) {
 	doc := loadTree(t, "raw-history")
 	doc.set("rpc.max_websocket_connections", int64(5))
 	doc.set("rpc.transaction_locator", true)
+	doc.set("raw_history.maximum_logical_bytes", int64(5))
+	doc.set("budgets.memory_bytes", int64(5))
+	doc.change(t, `budgets.history_pipeline = {commit = {maximum_delay = "1s"}}`)
 	cfg, problems := check(t, doc.text(t))
 	if len(problems) > 0 {
 		t.Fatal(problems)
@@ -161,8 +166,8 @@ func TestWarnings(t *testing.T) {
 	for _, w := range cfg.Warnings {
 		got = append(got, w.Field)
 	}
-	want := []string{"budgets.pending_delta_bytes", "budgets.recent_raw_hard_bytes", "budgets.recent_raw_soft_bytes",
-		"rpc.max_websocket_connections", "rpc.minimum_recent_blocks", "rpc.transaction_locator", "rpc.ws_bind", "api.bind"}
+	want := []string{"raw_history.maximum_logical_bytes", "budgets.temporary_disk_bytes", "budgets.history_pipeline.commit.maximum_delay", "budgets.pending_delta_bytes", "budgets.recent_raw_hard_bytes", "budgets.recent_raw_soft_bytes",
+		"rpc.max_websocket_connections", "rpc.minimum_recent_blocks", "rpc.transaction_locator", "rpc.ws_bind", "api.bind", "budgets.memory_bytes"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}

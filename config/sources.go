@@ -35,7 +35,8 @@ type HistorySource struct {
 	ID string `toml:"id" jsonschema:"required,minLength=1"`
 	// Kind is the kind of source.
 	Kind SourceKind `toml:"kind" jsonschema:"required,enum=xatu,enum=era_e,enum=archive"`
-	// Priority orders the sources; the lowest number is asked first.
+	// Priority orders the sources; the lowest number is asked first. This build reads one
+	// source.
 	Priority uint16 `toml:"priority" jsonschema:"required,minimum=0,maximum=65535"`
 	// Trust says how far the material is believed.
 	Trust Trust `toml:"trust" jsonschema:"required,enum=trusted_dataset,enum=verified_material"`

@@ -15,22 +15,27 @@ const (
 type RawHistory struct {
 	// Enabled keeps raw history.
 	Enabled bool `toml:"enabled" default:"false"`
-	// MaximumLogicalBytes bounds what is kept, counted before compression.
+	// MaximumLogicalBytes bounds what is kept, counted before compression. No effect in this
+	// build.
 	MaximumLogicalBytes HumanBytes `toml:"maximum_logical_bytes" default:"8GiB" leani:"nonzero"`
 	// MaximumPhysicalBytes bounds what is kept, counted on disk.
 	MaximumPhysicalBytes HumanBytes `toml:"maximum_physical_bytes" default:"8GiB" leani:"nonzero"`
-	// MaximumFrameLogicalBytes bounds one block, counted before compression.
+	// MaximumFrameLogicalBytes bounds one block, counted before compression. A fill stops at
+	// a larger one.
 	MaximumFrameLogicalBytes HumanBytes `toml:"maximum_frame_logical_bytes" default:"64MiB" leani:"nonzero"`
 	// MaximumSegmentLogicalBytes cuts a segment once its blocks reach this size before
 	// compression.
 	MaximumSegmentLogicalBytes HumanBytes `toml:"maximum_segment_logical_bytes" default:"256MiB" leani:"nonzero"`
 	// MaximumSegmentPhysicalBytes cuts a segment once its file reaches this size.
 	MaximumSegmentPhysicalBytes HumanBytes `toml:"maximum_segment_physical_bytes" default:"256MiB" leani:"nonzero"`
-	// ReaderConnections bounds the queries that read the store at the same time.
+	// ReaderConnections bounds the heavy log queries that read the store at the same time. They
+	// also leave a processor free.
 	ReaderConnections int `toml:"reader_connections" jsonschema:"minimum=1" default:"4"`
-	// MaximumSourceFrames bounds the blocks asked of a source at once.
+	// MaximumSourceFrames bounds the blocks asked of a source at once. No effect in this
+	// build.
 	MaximumSourceFrames int `toml:"maximum_source_frames" jsonschema:"minimum=1" default:"64"`
-	// MaximumBufferedFrames bounds the blocks between decoding and writing.
+	// MaximumBufferedFrames bounds the blocks between decoding and writing. No effect in this
+	// build.
 	MaximumBufferedFrames int `toml:"maximum_buffered_frames" jsonschema:"minimum=1" default:"64"`
 	// Compression is the codec of pages that log queries do not touch. An extension of this
 	// node.

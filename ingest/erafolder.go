@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 
@@ -14,9 +15,6 @@ import (
 )
 
 const (
-	// eraBlockBytes bounds the decoded size of a block of an era file: several times what a block
-	// of 100 M gas can hold.
-	eraBlockBytes = 64 << 20
 	// snappyExpansion bounds how many times its size Snappy data can take decompressed: its densest
 	// element makes 64 bytes out of 3.
 	snappyExpansion = 22
@@ -80,7 +78,7 @@ func (s *EraFolder) Open(ctx context.Context, name string, limits Limits) (File,
 	if err != nil {
 		return nil, fmt.Errorf("open era file: %w", err)
 	}
-	f := &eraFile{content: content, entry: entry, reads: limits.Reads.ReaderAt(content)}
+	f := &eraFile{content: content, entry: entry, blockBytes: limits.BlockBytes, reads: limits.Reads.ReaderAt(content)}
 	if err := f.open(ctx, name, limits); err != nil {
 		return nil, join([]error{err, content.Close()})
 	}
@@ -94,6 +92,8 @@ type eraFile struct {
 	reads   io.ReaderAt // of content
 	size    int64
 	entry   *era.Entry
+	// blockBytes bounds a block decoded.
+	blockBytes int64
 }
 
 func (f *eraFile) open(ctx context.Context, name string, limits Limits) error {
@@ -102,7 +102,7 @@ func (f *eraFile) open(ctx context.Context, name string, limits Limits) error {
 		return fmt.Errorf("open era file: %w", err)
 	}
 	f.size = stat.Size()
-	o := era.Options{MaximumBlockBytes: eraBlockBytes, MaximumBatchBytes: limits.BatchBytes}
+	o := era.Options{MaximumBlockBytes: int(min(limits.BlockBytes, math.MaxInt)), MaximumBatchBytes: limits.BatchBytes}
 	f.File, err = era.Open(name, f.reads, f.size, o)
 	if err == nil && f.Range() != f.entry.Range {
 		err = fmt.Errorf("era file %s: holds blocks %v now, %v when the catalog was read", name, f.Range(), f.entry.Range)
@@ -145,7 +145,7 @@ func (f *eraFile) prove(ctx context.Context, name string) error {
 // Size is what ReadBlocks reads for block n, and what that can decompress to.
 func (f *eraFile) Size(n uint64) (stored, decoded int64) {
 	stored = f.StoredBytes(chain.Range{From: n, To: n + 1}, chain.PartsAll)
-	return stored, min(stored*snappyExpansion, eraBlockBytes)
+	return stored, min(stored*snappyExpansion, f.blockBytes)
 }
 
 // ReadBlocks reads all parts of blocks.

@@ -55,6 +55,27 @@ func TestBundledMainnet(t *testing.T) {
 	}
 }
 
+// A block above the limit ends the run there; what came before is committed.
+func TestMaximumBlockBytes(t *testing.T) {
+	s, err := OpenEraFolder(filepath.Join(shareddata.Root(t), "testdata", "era", "mainnet-mini"), "mainnet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		limit  int64
+		blocks int // that fit, in the order of the files
+	}{{1, 0}, {320_000, 2}, {1 << 62, 6}} {
+		var c counter
+		result, err := Fill(context.Background(), Options{Source: s, Ranges: rangesOf(s), Sink: c.open, MaximumBlockBytes: test.limit})
+		if c.blocks != test.blocks || result.Committed != uint64(test.blocks) {
+			t.Errorf("limit %d: got %d blocks, want %d", test.limit, c.blocks, test.blocks)
+		}
+		if whole := test.blocks == 6; whole && err != nil || !whole && !errors.Is(err, era.ErrTooLarge) {
+			t.Errorf("limit %d: got %v", test.limit, err)
+		}
+	}
+}
+
 // linked is a folder with files of the shared data under names of a chain called test.
 func linked(t *testing.T, files map[string]string) *EraFolder {
 	t.Helper()

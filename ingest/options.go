@@ -17,6 +17,8 @@ import (
 const (
 	// DefaultMemoryBytes is enough to keep tens of cores busy on full Mainnet blocks.
 	DefaultMemoryBytes = 256 << 20
+	// DefaultMaximumBlockBytes is several times what a block of 100 M gas can hold.
+	DefaultMaximumBlockBytes = 64 << 20
 	// DefaultChunksPerWorker lets workers go on for a while when the sink is busy.
 	DefaultChunksPerWorker = 8
 	// DefaultCutAfter is the work that a kill loses at most.
@@ -55,6 +57,10 @@ type Options struct {
 	// that point into them. A single chunk is admitted whatever its size. Default
 	// DefaultMemoryBytes.
 	MemoryBytes int64
+	// MaximumBlockBytes bounds the decoded header, body and receipts of one block together; a
+	// larger block ends the run with an error for which errors.Is(err, era.ErrTooLarge) holds.
+	// Default DefaultMaximumBlockBytes, and at most 1 GiB whatever is written here.
+	MaximumBlockBytes int64
 	// CutAfter is how long a run may be built before it is cut. Default DefaultCutAfter.
 	CutAfter time.Duration
 	// SealGrace is how long the last commit may take after ctx was cancelled. Default
@@ -80,6 +86,7 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.SourceConcurrency, o.Workers)
 	setDefault(&o.ActiveChunks, DefaultChunksPerWorker*o.Workers)
 	setDefault(&o.MemoryBytes, DefaultMemoryBytes)
+	setDefault(&o.MaximumBlockBytes, DefaultMaximumBlockBytes)
 	setDefault(&o.CutAfter, DefaultCutAfter)
 	setDefault(&o.SealGrace, DefaultSealGrace)
 	if o.ExpectedParent == nil {
@@ -116,6 +123,7 @@ func (o Options) validate() error {
 	}{
 		{"Workers", int64(o.Workers)}, {"SourceConcurrency", int64(o.SourceConcurrency)},
 		{"ActiveChunks", int64(o.ActiveChunks)}, {"MemoryBytes", o.MemoryBytes},
+		{"MaximumBlockBytes", o.MaximumBlockBytes},
 		{"CutAfter", int64(o.CutAfter)}, {"SealGrace", int64(o.SealGrace)},
 	} {
 		if field.value < 0 {

@@ -29,6 +29,8 @@ type Limits struct {
 	// BatchBytes bounds what a ReadBlocks call decodes, and apart from that what it reads. A call
 	// always reads at least one block.
 	BatchBytes int
+	// BlockBytes bounds what one block can take decoded.
+	BlockBytes int64
 	// Reads is passed by every read of stored bytes.
 	Reads *Gate
 }

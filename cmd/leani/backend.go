@@ -59,7 +59,7 @@ func (stored) open(_ context.Context, o nodeOptions) (node, error) {
 		return nil, errors.Join(err, n.engine.Close())
 	}
 	n.history = history.New(n.engine, history.Options{
-		CacheBytes: n.memory.pageCache, Compression: compression, Logger: o.log.With("component", "history"),
+		CacheBytes: n.memory.pageCache, BuilderMemory: n.memory.builder, Compression: compression, Logger: o.log.With("component", "history"),
 		SegmentBytes: int64(min(raw.MaximumSegmentPhysicalBytes, raw.MaximumSegmentLogicalBytes)),
 		MaximumBytes: int64(raw.MaximumPhysicalBytes),
 	})
@@ -173,17 +173,12 @@ func (n *storedNode) inspect(ctx context.Context, out io.Writer) error {
 	return printInventory(out, inv)
 }
 
-// eraFolder is the folder of the era source that is asked first.
+// eraFolder is the folder of the era source; the settings have no second one.
 func (n *storedNode) eraFolder() (string, error) {
-	best := -1
-	sources := n.settings.Sources.History
-	for i, s := range sources {
-		if s.Kind == config.SourceEra && (best < 0 || s.Priority < sources[best].Priority) {
-			best = i
+	for _, s := range n.settings.Sources.History {
+		if s.Kind == config.SourceEra {
+			return filepath.Clean(s.Folder), nil
 		}
 	}
-	if best < 0 {
-		return "", errors.New("sources.history has no era_e source")
-	}
-	return filepath.Clean(sources[best].Folder), nil
+	return "", errors.New("sources.history has no era_e source")
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/ethereum/go-ethereum/common"
 
@@ -49,6 +50,7 @@ func (n *storedNode) fill(ctx context.Context, blocks chain.Range, observe func(
 		Workers:           budgets.MapperConcurrency,
 		SourceConcurrency: budgets.SourceConcurrency,
 		ActiveChunks:      max(budgets.HistoryPipeline.MaximumActiveChunks, budgets.MapperConcurrency+1),
+		MaximumBlockBytes: int64(min(n.settings.RawHistory.MaximumFrameLogicalBytes, math.MaxInt64)),
 		MemoryBytes:       min(n.memory.pipeline, int64(budgets.HistoryPipeline.MaximumMappedBytes)),
 		Progress:          func(r ingest.Result) { observe(progress.Count{Blocks: r.Blocks, Bytes: r.Bytes}) },
 	})

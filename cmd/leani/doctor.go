@@ -116,7 +116,7 @@ func printSettings(a *app, cfg *config.Config) error {
 	}
 	fmt.Fprintf(&b, "  JSON-RPC  http://%s\n", cfg.RPC.HTTPBind)
 	if len(cfg.Warnings) > 0 {
-		b.WriteString("\nAccepted without effect:\n\n")
+		b.WriteString("\nAccepted, but:\n\n")
 	}
 	for _, w := range cfg.Warnings {
 		fmt.Fprintf(&b, "  %s %s\n", w.Field, w.Message)

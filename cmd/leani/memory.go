@@ -1,13 +1,18 @@
 package main
 
-import "runtime/debug"
+import (
+	"runtime/debug"
+
+	"github.com/leani-go/leani/config"
+)
 
 // memoryPlan divides budgets.memory_bytes. The parts are what the packages below promise to stay
-// under; the rest is for the code, goroutine stacks, the catalog, and garbage that was not collected
-// yet.
+// under; the rest is for the runs being built, which have a fixed size, the code, goroutine stacks, the
+// catalog, and garbage that was not collected yet. docs/configuration.md has it as a table.
 type memoryPlan struct {
 	pageCache     int64 // pages of segment files
 	pipeline      int64 // blocks between source and writer
+	builder       int64 // a segment file being built; there are up to three
 	responses     int   // JSON-RPC responses being built or sent
 	requests      int   // JSON-RPC request bodies being read
 	database      int64 // Pebble's block cache
@@ -16,8 +21,8 @@ type memoryPlan struct {
 
 const (
 	mib = 1 << 20
-	// leastMemory is what a node needs at all: two runs being built, and a response.
-	leastMemory = 256 * mib
+	// leastMemory is what is divided when the budget is smaller.
+	leastMemory = config.LeastMemoryBytes
 )
 
 func planMemory(total uint64) memoryPlan {
@@ -25,6 +30,7 @@ func planMemory(total uint64) memoryPlan {
 	return memoryPlan{
 		pageCache:     t / 4,
 		pipeline:      t / 8,
+		builder:       t / 12,
 		responses:     int(min(t/8, 1<<30)),
 		requests:      int(min(t/32, 256*mib)),
 		database:      max(8*mib, t/64),
