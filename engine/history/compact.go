@@ -37,6 +37,9 @@ type CompactStats struct {
 	IndexMerges int
 	Repacks     int
 	BytesRead   int64
+	// Problems are the damaged files that were met. They are left as they are, with what would have
+	// been merged with them.
+	Problems []error
 }
 
 // Compact does all the merging that is due: it packs neighbouring small data files into full ones, and
@@ -64,27 +67,38 @@ func (s *Store) compactOnce(ctx context.Context, st *CompactStats) (more bool, e
 	}
 	snap := s.engine.Acquire()
 	defer snap.Release()
-	group, err := s.planRepack(snap.Rows(engine.KindData), snap.Rows(engine.KindIndex))
+	group, err := s.planRepack(s.sound(snap.Rows(engine.KindData)), snap.Rows(engine.KindIndex), st)
 	if err != nil {
 		return false, err
 	}
-	if group != nil {
-		st.Repacks++
-		return true, s.repack(ctx, snap, group)
+	work, count := s.repack, &st.Repacks
+	if group == nil {
+		var level uint8
+		group, level = s.planMerge(s.sound(snap.Rows(engine.KindIndex)))
+		work, count = func(ctx context.Context, _ *engine.Snapshot, group []*engine.FileRow) error {
+			return s.merge(ctx, group, level)
+		}, &st.IndexMerges
 	}
-	if group, level := s.planMerge(snap.Rows(engine.KindIndex)); group != nil {
-		st.IndexMerges++
-		for _, r := range group {
-			st.BytesRead += r.Size
-		}
-		return true, s.merge(ctx, group, level)
+	if group == nil {
+		return false, nil
 	}
-	return false, nil
+	for _, r := range group {
+		st.BytesRead += r.Size
+	}
+	err = work(ctx, snap, group)
+	if err == nil {
+		*count++
+	}
+	if s.setAside(group, err) {
+		st.Problems = append(st.Problems, err)
+		err = nil
+	}
+	return true, err
 }
 
 // planRepack finds neighbouring data files to pack: of a window that they fill, or that they crowd, the
 // first that one file can hold.
-func (s *Store) planRepack(rows, indexes []*engine.FileRow) (group []*engine.FileRow, err error) {
+func (s *Store) planRepack(rows, indexes []*engine.FileRow, st *CompactStats) (group []*engine.FileRow, err error) {
 	size := s.opts.TargetBlocks
 	group = findGroup(rows, size, func(window []*engine.FileRow) []*engine.FileRow {
 		full := fills(window, size)
@@ -92,7 +106,7 @@ func (s *Store) planRepack(rows, indexes []*engine.FileRow) (group []*engine.Fil
 			return nil
 		}
 		for n := 0; len(window) > 0 && err == nil; window = window[n:] {
-			if n, err = s.fitting(window); err != nil {
+			if n, err = s.fitting(window, st); err != nil {
 				break
 			}
 			if part := window[:n]; n > 1 && (full || crowded(part)) && !cutsIndex(part, indexes) {
@@ -106,16 +120,20 @@ func (s *Store) planRepack(rows, indexes []*engine.FileRow) (group []*engine.Fil
 
 // fitting counts the data files that fit into one together with the first: its size and the memory to
 // build it are bounded as they are for a Writer, which cut the files where they passed a bound.
-func (s *Store) fitting(rows []*engine.FileRow) (n int, err error) {
+func (s *Store) fitting(rows []*engine.FileRow, st *CompactStats) (n int, err error) {
 	var bytes, memory int64
 	for ; n < len(rows); n++ {
 		d, err := s.data(rows[n])
+		if s.setAside(rows[n:n+1], err) {
+			st.Problems = append(st.Problems, err)
+			return max(n, 1), nil
+		}
 		if err != nil {
 			return 0, err
 		}
 		bytes += rows[n].Size
 		memory += d.BuilderMemory()
-		if n > 0 && (bytes > s.opts.SegmentBytes || memory > s.opts.builderMemory) {
+		if n > 0 && (bytes > s.opts.SegmentBytes || memory > s.opts.BuilderMemory) {
 			break
 		}
 	}
@@ -229,7 +247,7 @@ func (s *Store) merge(ctx context.Context, group []*engine.FileRow, level uint8)
 	if err != nil {
 		return fmt.Errorf("merge %d index files over blocks [%d, %d): %w", len(group), group[0].From, group[len(group)-1].To, err)
 	}
-	return s.engine.Commit(ctx, engine.Edit{Add: []engine.NewRow{{File: f, Row: rowOf(info, digest, level)}}, Remove: group})
+	return s.commit(ctx, engine.Edit{Add: []engine.NewRow{{File: f, Row: rowOf(info, digest, level)}}, Remove: group})
 }
 
 // repack replaces data files, their own index files and their senders by one of each.
@@ -244,7 +262,7 @@ func (s *Store) repack(ctx context.Context, snap *engine.Snapshot, group []*engi
 	var hasher xxh3.Hasher
 	var b chain.Block
 	for _, row := range group {
-		d, err := s.data(row)
+		d, err := s.dataApart(row)
 		if err != nil {
 			return err
 		}
@@ -288,7 +306,7 @@ func (s *Store) repack(ctx context.Context, snap *engine.Snapshot, group []*engi
 	if err := s.repackSenders(snap, group, info, &edit); err != nil {
 		return err
 	}
-	return s.engine.Commit(ctx, edit)
+	return s.commit(ctx, edit)
 }
 
 // repackSenders joins the senders of a group when all its files have them.

@@ -143,7 +143,7 @@ func (l *crashLab) run(t *testing.T, seed uint64) {
 	case 0:
 		w.opts.SegmentBytes = int64(4000 + w.rng.IntN(40_000))
 	case 1:
-		w.opts.builderMemory = int64(10_000 + w.rng.IntN(20_000)) // a builder of few logs takes 9,000
+		w.opts.BuilderMemory = int64(10_000 + w.rng.IntN(20_000)) // a builder of few logs takes 9,000
 	}
 	w.disk = vfs.NewCrashableMem()
 	for range 2 + w.rng.IntN(3) {

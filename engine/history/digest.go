@@ -2,8 +2,10 @@ package history
 
 import (
 	"encoding/binary"
+	"math/bits"
 
 	"github.com/leani-go/leani/chain"
+	"github.com/zeebo/blake3"
 	"github.com/zeebo/xxh3"
 )
 
@@ -55,4 +57,39 @@ func blockDigest(h *xxh3.Hasher, b *chain.Block) xxh3.Uint128 {
 		_, _ = h.Write(l.Data)
 	}
 	return h.Sum128()
+}
+
+// contentDigest is a digest over a set of blocks, in whatever order they are added: the sum, modulo 2^256,
+// of a BLAKE3 for each. It takes the same memory for any number of blocks, and sums of parts add up. Like
+// the digests it is made of it compares stores; it does not withstand somebody who chooses the blocks.
+type contentDigest [4]uint64
+
+// add adds a block by its number and blockDigest.
+func (d *contentDigest) add(number uint64, block xxh3.Uint128) {
+	var in [24]byte
+	binary.LittleEndian.PutUint64(in[:], number)
+	binary.LittleEndian.PutUint64(in[8:], block.Lo)
+	binary.LittleEndian.PutUint64(in[16:], block.Hi)
+	sum := blake3.Sum256(in[:])
+	var other contentDigest
+	for i := range other {
+		other[i] = binary.LittleEndian.Uint64(sum[8*i:])
+	}
+	d.join(other)
+}
+
+// join adds the blocks of another digest.
+func (d *contentDigest) join(other contentDigest) {
+	carry := uint64(0)
+	for i := range d {
+		d[i], carry = bits.Add64(d[i], other[i], carry)
+	}
+}
+
+// bytes writes the digest, most significant byte first.
+func (d *contentDigest) bytes() (out [32]byte) {
+	for i, v := range d {
+		binary.BigEndian.PutUint64(out[24-8*i:], v)
+	}
+	return out
 }

@@ -3,8 +3,10 @@ package history
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/big"
 	"slices"
 	"testing"
 
@@ -84,14 +86,18 @@ func (c *modelChain) slice(r chain.Range) []*chain.Block {
 
 // digest is what Store.Digest must say of a store that holds the blocks for which has is set.
 func (c *modelChain) digest(has []bool) (d [32]byte) {
-	h := blake3.New()
-	for i := range c.blocks {
+	// As the comment of contentDigest says it, with numbers of any size.
+	sum := new(big.Int)
+	for i, b := range c.blocks {
 		if has[i] {
-			sum := c.sums[i].Bytes()
-			_, _ = h.Write(sum[:])
+			in := binary.LittleEndian.AppendUint64(nil, b.Number)
+			in = binary.LittleEndian.AppendUint64(in, c.sums[i].Lo)
+			h := blake3.Sum256(binary.LittleEndian.AppendUint64(in, c.sums[i].Hi))
+			slices.Reverse(h[:])
+			sum.Add(sum, new(big.Int).SetBytes(h[:]))
 		}
 	}
-	copy(d[:], h.Sum(nil))
+	sum.Mod(sum, new(big.Int).Lsh(big.NewInt(1), 256)).FillBytes(d[:])
 	return d
 }
 

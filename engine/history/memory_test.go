@@ -109,7 +109,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			store := func(blocks int) (write, pack int64, files, packed int) {
 				opts := smallOptions(1 << 20)
-				opts.builderMemory = limit
+				opts.BuilderMemory = limit
 				e, s, err := openIn(t.TempDir(), vfs.Default, 0, opts)
 				if err != nil {
 					t.Fatal(err)

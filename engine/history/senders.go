@@ -29,13 +29,16 @@ func (s *Store) fillSendersOnce(ctx context.Context, onFile func(chain.Range)) (
 	defer s.compacting.Unlock()
 	snap := s.engine.Acquire()
 	defer snap.Release()
-	rows := snap.Rows(engine.KindData)
+	rows := s.sound(snap.Rows(engine.KindData))
 	for i := len(rows) - 1; i >= 0; i-- {
 		row := rows[i]
 		if _, ok := snap.SendersFile(row); ok {
 			continue
 		}
 		if err := s.fillSendersOf(ctx, row); err != nil {
+			if s.setAside([]*engine.FileRow{row}, err) {
+				return true, nil
+			}
 			return false, err
 		}
 		if onFile != nil {
@@ -47,7 +50,7 @@ func (s *Store) fillSendersOnce(ctx context.Context, onFile func(chain.Range)) (
 }
 
 func (s *Store) fillSendersOf(ctx context.Context, row *engine.FileRow) error {
-	d, err := s.data(row)
+	d, err := s.dataApart(row)
 	if err != nil {
 		return err
 	}
@@ -71,7 +74,7 @@ func (s *Store) fillSendersOf(ctx context.Context, row *engine.FileRow) error {
 		return err
 	}
 	defer func() { _ = add.File.Abort() }() // does nothing after the commit
-	return s.engine.Commit(ctx, engine.Edit{Add: []engine.NewRow{add}})
+	return s.commit(ctx, engine.Edit{Add: []engine.NewRow{add}})
 }
 
 // writeSenders writes a senders file that is not committed yet.

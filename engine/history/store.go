@@ -22,6 +22,8 @@ const (
 	DefaultTargetBlocks = 1024
 	// DefaultSegmentBytes ends a data file early.
 	DefaultSegmentBytes = 256 << 20
+	// DefaultBuilderMemory is several times what a run of 1,024 full blocks takes.
+	DefaultBuilderMemory = 96 << 20
 	// maximumOpenSegments bounds the footers kept in memory, about 2 KiB each.
 	maximumOpenSegments = 4096
 )
@@ -39,6 +41,9 @@ type Options struct {
 	// MaximumBytes bounds the segment files together; 0 sets no bound. A run that would pass it is
 	// not committed.
 	MaximumBytes int64
+	// BuilderMemory ends a data file early: what its builder may hold in memory. A Writer has up to
+	// two of them, and Compact another one.
+	BuilderMemory int64
 	// Logger is told about background work; nil discards it.
 	Logger *slog.Logger
 
@@ -46,8 +51,6 @@ type Options struct {
 
 	// newRecoverer replaces the recovery of senders from signatures.
 	newRecoverer func() senderRecoverer
-	// builderMemory replaces the constant of that name.
-	builderMemory int64
 	// scanRows replaces the constant of that name; 0 does not.
 	scanRows uint64
 }
@@ -65,8 +68,8 @@ func (o Options) withDefaults() Options {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	if o.builderMemory <= 0 {
-		o.builderMemory = builderMemory
+	if o.BuilderMemory <= 0 {
+		o.BuilderMemory = DefaultBuilderMemory
 	}
 	if o.scanRows == 0 {
 		o.scanRows = scanRows
@@ -86,9 +89,11 @@ type Store struct {
 	}
 	layout atomic.Pointer[layout] // of the generation asked for last
 
-	// compacting serializes Compact: two would plan the same work.
+	// compacting serializes background work: two would plan the same.
 	compacting sync.Mutex
-	senders    senderCache
+	damaged    map[*engine.FileRow]struct{} // left out of it; guarded by compacting
+
+	senders senderCache
 }
 
 // New makes a store on an open engine.
@@ -99,6 +104,7 @@ func New(e *engine.Engine, options Options) *Store {
 	}
 	s.cache = segments.NewCache(s.opts.CacheBytes)
 	s.open.byRow = make(map[*engine.FileRow]any)
+	s.damaged = make(map[*engine.FileRow]struct{})
 	return s
 }
 
@@ -171,6 +177,11 @@ func (s *Store) openRow(row *engine.FileRow, id uint64, cache *segments.Cache) (
 	case f.Digest() != row.Digest:
 		return nil, corruptRow(row, fmt.Errorf("digest: got %x want %x", f.Digest(), row.Digest))
 	}
+	says := rowOf(f.Info(), f.Digest(), row.Level)
+	says.Generation, says.Size = row.Generation, row.Size
+	if says != *row {
+		return nil, corruptRow(row, fmt.Errorf("footer: got %+v want %+v", says, *row))
+	}
 	return f, nil
 }
 
@@ -184,4 +195,18 @@ func (s *Store) index(row *engine.FileRow) (*segments.Index, error) {
 
 func (s *Store) sendersFile(row *engine.FileRow) (*segments.Senders, error) {
 	return segment(s, row, segments.NewSenders)
+}
+
+// openApart opens a file with a small cache of its own, for work that reads all of it: it reads the disk,
+// and leaves the pages of queries alone.
+func (s *Store) openApart(row *engine.FileRow) (*segments.File, error) {
+	return s.openRow(row, 0, segments.NewCache(readBackCache))
+}
+
+func (s *Store) dataApart(row *engine.FileRow) (*segments.Data, error) {
+	f, err := s.openApart(row)
+	if err != nil {
+		return nil, err
+	}
+	return segments.NewData(f)
 }

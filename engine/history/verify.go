@@ -13,7 +13,6 @@ import (
 	"github.com/leani-go/leani/engine"
 	"github.com/leani-go/leani/internal/corrupt"
 	"github.com/leani-go/leani/segments"
-	"github.com/zeebo/blake3"
 	"github.com/zeebo/xxh3"
 )
 
@@ -39,12 +38,12 @@ type VerifyOptions struct {
 type VerifyReport struct {
 	Blocks, Transactions, Logs uint64
 	DataFiles, IndexFiles      int
-	// Digest is over the content of all blocks in order. It does not depend on how they are cut
-	// into files, merged or compressed: equal digests mean equal history.
+	// Digest is over the content of all blocks, senders excepted. It does not depend on how they are
+	// cut into files, merged or compressed: equal digests mean equal history.
 	Digest [32]byte
 	// Problems are all that was found, damaged files first. An empty list means that every byte is
 	// as written, every block agrees with its header, and every index lists exactly the logs and
-	// hashes that are there.
+	// hashes that are there. Senders are checked as bytes and not recovered again.
 	Problems []error
 }
 
@@ -59,11 +58,8 @@ func (s *Store) Verify(ctx context.Context, opts VerifyOptions) (VerifyReport, e
 	if opts.OnBlocks == nil {
 		opts.OnBlocks = func(int) {}
 	}
-	v := verification{store: s, snap: snap, opts: opts, digests: map[*engine.FileRow]*fileProof{}}
+	v := verification{store: s, snap: snap, opts: opts}
 	data := snap.Rows(engine.KindData)
-	for _, row := range data {
-		v.digests[row] = &fileProof{}
-	}
 	v.each(ctx, data, v.dataFile)
 	v.each(ctx, snap.Rows(engine.KindIndex), v.indexFile)
 	v.each(ctx, snap.Rows(engine.KindSenders), v.sendersFile)
@@ -71,14 +67,12 @@ func (s *Store) Verify(ctx context.Context, opts VerifyOptions) (VerifyReport, e
 		return VerifyReport{}, err
 	}
 	r := VerifyReport{DataFiles: len(data), IndexFiles: len(snap.Rows(engine.KindIndex)), Problems: v.problems}
-	h := blake3.New()
 	for _, row := range data {
 		r.Blocks += row.Blocks()
 		r.Transactions += row.Transactions
 		r.Logs += row.Logs
-		_, _ = h.Write(v.digests[row].blocks)
 	}
-	copy(r.Digest[:], h.Sum(nil))
+	r.Digest = v.digest.bytes()
 	return r, nil
 }
 
@@ -86,7 +80,7 @@ func (s *Store) Verify(ctx context.Context, opts VerifyOptions) (VerifyReport, e
 func (s *Store) Digest(ctx context.Context) ([32]byte, error) {
 	snap := s.engine.Acquire()
 	defer snap.Release()
-	h := blake3.New()
+	var digest contentDigest
 	var hasher xxh3.Hasher
 	var b chain.Block
 	for _, row := range snap.Rows(engine.KindData) {
@@ -101,27 +95,21 @@ func (s *Store) Digest(ctx context.Context) ([32]byte, error) {
 			if err := d.Load(n, chain.PartsAll, &b, nil); err != nil {
 				return [32]byte{}, err
 			}
-			sum := blockDigest(&hasher, &b).Bytes()
-			_, _ = h.Write(sum[:])
+			digest.add(n, blockDigest(&hasher, &b))
 		}
 	}
-	return [32]byte(h.Sum(nil)), nil
+	return digest.bytes(), nil
 }
 
 // verification is one run of Verify.
 type verification struct {
-	store   *Store
-	snap    *engine.Snapshot
-	opts    VerifyOptions
-	digests map[*engine.FileRow]*fileProof // by data file; the map itself does not change
+	store *Store
+	snap  *engine.Snapshot
+	opts  VerifyOptions
 
 	mu       sync.Mutex
 	problems []error
-}
-
-// fileProof is what the data files contribute to the whole.
-type fileProof struct {
-	blocks []byte // digests of its blocks
+	digest   contentDigest
 }
 
 func (v *verification) problem(err error) {
@@ -153,19 +141,13 @@ func (v *verification) each(ctx context.Context, rows []*engine.FileRow, check f
 	group.Wait()
 }
 
-// openApart opens a file with a small cache of its own, so that verification reads the disk and leaves
-// the pages of queries alone.
-func (v *verification) openApart(row *engine.FileRow) (*segments.File, error) {
-	return v.store.openRow(row, 0, segments.NewCache(readBackCache))
-}
-
 var (
 	errTransactionHash = errors.New("stored transaction hash differs from the transaction's")
 	errBlockRow        = errors.New("block row differs from the header")
 )
 
 func (v *verification) dataFile(ctx context.Context, row *engine.FileRow) error {
-	f, err := v.openApart(row)
+	f, err := v.store.openApart(row)
 	if err != nil {
 		return err
 	}
@@ -184,7 +166,12 @@ func (v *verification) dataFile(ctx context.Context, row *engine.FileRow) error 
 	var b chain.Block
 	var hashes []common.Hash
 	parent := row.ParentHash
-	proof := v.digests[row]
+	var digest contentDigest
+	defer func() {
+		v.mu.Lock()
+		v.digest.join(digest)
+		v.mu.Unlock()
+	}()
 	for n := row.From; n < row.To; n++ {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -192,8 +179,7 @@ func (v *verification) dataFile(ctx context.Context, row *engine.FileRow) error 
 		if err := d.Load(n, chain.PartsAll, &b, nil); err != nil {
 			return err
 		}
-		sum := blockDigest(&hasher, &b).Bytes()
-		proof.blocks = append(proof.blocks, sum[:]...)
+		digest.add(n, blockDigest(&hasher, &b))
 		ref := b.BlockRef
 		hashes = append(hashes[:0], b.TransactionHashes...)
 		if prover != nil {
@@ -222,7 +208,7 @@ var errIndexContent = errors.New("index does not list exactly what the data file
 
 // indexFile compares the whole content of an index with the data files under it.
 func (v *verification) indexFile(ctx context.Context, row *engine.FileRow) error {
-	f, err := v.openApart(row)
+	f, err := v.store.openApart(row)
 	if err != nil {
 		return err
 	}
@@ -239,7 +225,7 @@ func (v *verification) indexFile(ctx context.Context, row *engine.FileRow) error
 	}
 	var want segments.ContentSum
 	for _, r := range v.snap.DataFiles(row.Range()) {
-		df, err := v.openApart(r)
+		df, err := v.store.openApart(r)
 		if err != nil {
 			return err
 		}
@@ -258,7 +244,7 @@ func (v *verification) indexFile(ctx context.Context, row *engine.FileRow) error
 }
 
 func (v *verification) sendersFile(ctx context.Context, row *engine.FileRow) error {
-	f, err := v.openApart(row)
+	f, err := v.store.openApart(row)
 	if err != nil {
 		return err
 	}

@@ -14,8 +14,6 @@ import (
 )
 
 const (
-	// builderMemory ends a data file early: what its builder holds in memory until then.
-	builderMemory = 96 << 20
 	// writeBuffer gathers pages into writes.
 	writeBuffer = 256 << 10
 	// readBackCache holds the dictionaries of one data file.
@@ -94,7 +92,7 @@ func (w *Writer) add(b *chain.Block) error {
 // because b does not follow.
 func (w *Writer) ends(b *chain.Block) bool {
 	return b.Number%w.store.opts.TargetBlocks == 0 || b.Number != w.last.Number+1 ||
-		w.run.builder.Memory() > w.store.opts.builderMemory || w.run.builder.Written() > w.store.opts.SegmentBytes
+		w.run.builder.Memory() > w.store.opts.BuilderMemory || w.run.builder.Written() > w.store.opts.SegmentBytes
 }
 
 // Pending is the number of blocks in the open run.
@@ -183,30 +181,32 @@ func (s *Store) seal(ctx context.Context, r *run, onCommit func(chain.Range)) (e
 			err = errors.Join(err, f.File.Abort())
 		}
 	}()
-	err = s.withinBudget(edit)
-	if err == nil {
-		err = s.engine.Commit(ctx, edit)
-	}
-	if err != nil {
+	if err := s.commit(ctx, edit); err != nil {
 		return fmt.Errorf("blocks [%d, %d): %w", info.From, info.To, err)
 	}
 	onCommit(chain.Range{From: info.From, To: info.To})
 	return nil
 }
 
-// withinBudget refuses an edit that would pass Options.MaximumBytes.
-func (s *Store) withinBudget(edit engine.Edit) error {
-	if s.opts.MaximumBytes <= 0 {
-		return nil
+// ErrBudget is returned when storing more would pass Options.MaximumBytes. What was stored stays.
+var ErrBudget = errors.New("byte budget of the raw history is used up")
+
+// commit commits an edit that stays within Options.MaximumBytes. Two commits at the same time can pass the
+// budget by the smaller one of them.
+func (s *Store) commit(ctx context.Context, edit engine.Edit) error {
+	if s.opts.MaximumBytes > 0 {
+		var grows int64
+		for _, f := range edit.Add {
+			grows += f.File.Size()
+		}
+		for _, r := range edit.Remove {
+			grows -= r.Size
+		}
+		if used := s.Bytes(); grows > 0 && used+grows > s.opts.MaximumBytes {
+			return fmt.Errorf("%w: %d bytes are used, this takes %d more, the maximum is %d", ErrBudget, used, grows, s.opts.MaximumBytes)
+		}
 	}
-	var adds int64
-	for _, f := range edit.Add {
-		adds += f.File.Size()
-	}
-	if used := s.Bytes(); used+adds > s.opts.MaximumBytes {
-		return fmt.Errorf("%w: %d bytes are used, these blocks take %d, the maximum is %d", ErrBudget, used, adds, s.opts.MaximumBytes)
-	}
-	return nil
+	return s.engine.Commit(ctx, edit)
 }
 
 // Bytes is the size of all segment files together.

@@ -159,7 +159,7 @@ func (v *fakeView) LoadBlock(ctx context.Context, number uint64, parts chain.Par
 	return ctx.Err()
 }
 
-func (v *fakeView) LogsCost(r chain.Range, f *chain.LogFilter) (uint64, error) {
+func (v *fakeView) LogsCost(_ context.Context, r chain.Range, f *chain.LogFilter) (uint64, error) {
 	defer v.use()()
 	if v.s.onCost != nil {
 		return v.s.onCost()

@@ -102,7 +102,7 @@ type spinView struct {
 
 func (v *spinView) Close() {}
 
-func (v *spinView) LogsCost(_ chain.Range, f *chain.LogFilter) (uint64, error) {
+func (v *spinView) LogsCost(_ context.Context, _ chain.Range, f *chain.LogFilter) (uint64, error) {
 	if len(f.Addresses) > 0 {
 		return 0, nil
 	}

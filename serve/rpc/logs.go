@@ -27,7 +27,7 @@ func logs(c *call) error {
 	if err != nil {
 		return err
 	}
-	cost, err := c.view.LogsCost(blocks, &c.filter)
+	cost, err := c.view.LogsCost(c.context(), blocks, &c.filter)
 	if err != nil {
 		return fmt.Errorf("plan log query over %s: %w", blocks, asMissingLogs(err))
 	}

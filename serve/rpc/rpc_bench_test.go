@@ -34,7 +34,9 @@ type logView struct {
 
 func (v *logView) Close() {}
 
-func (v *logView) LogsCost(chain.Range, *chain.LogFilter) (uint64, error) { return v.store.cost, nil }
+func (v *logView) LogsCost(context.Context, chain.Range, *chain.LogFilter) (uint64, error) {
+	return v.store.cost, nil
+}
 
 func (v *logView) Logs(_ context.Context, _ chain.Range, _ *chain.LogFilter, yield func(*chain.FoundLog) error) error {
 	ref := v.s.blocks[1].BlockRef

@@ -45,7 +45,9 @@ type View interface {
 
 	// LogsCost estimates how many candidate rows Logs would visit, without visiting them. It
 	// decides where a query runs, so it has to be cheap and may be wrong by a small factor.
-	LogsCost(r chain.Range, f *chain.LogFilter) (uint64, error)
+	// Logs may use what it found if it is called next with the same range and filter, which must not
+	// change in between.
+	LogsCost(ctx context.Context, r chain.Range, f *chain.LogFilter) (uint64, error)
 	// Logs yields the logs of the range that match the filter, in chain order. An error from
 	// yield stops the query and is returned as it is. The logs are valid during yield only.
 	Logs(ctx context.Context, r chain.Range, f *chain.LogFilter, yield func(*chain.FoundLog) error) error
