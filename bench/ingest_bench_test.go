@@ -52,7 +52,7 @@ func BenchmarkIngestMainnet(b *testing.B) {
 func benchmarkIngest(b *testing.B, c *Chain, compression codec.Compression, o FillOptions) {
 	var total FillResult
 	var space Space
-	var columns ColumnGroups
+	var columns Columns
 	peak := int64(0)
 	ResetPeakMemory()
 	for b.Loop() {
@@ -70,12 +70,10 @@ func benchmarkIngest(b *testing.B, c *Chain, compression codec.Compression, o Fi
 		b.StopTimer()
 		peak = max(peak, PeakMemory())
 		space = s.Space()
-		if columns == (ColumnGroups{}) {
-			all, err := s.Columns(b.Context())
-			if err != nil {
+		if columns == nil {
+			if columns, err = s.Columns(b.Context()); err != nil {
 				b.Fatal(err)
 			}
-			columns = all.Groups(space.Transactions)
 			ResetPeakMemory()
 		}
 		if err := s.Close(); err != nil {
@@ -87,15 +85,5 @@ func benchmarkIngest(b *testing.B, c *Chain, compression codec.Compression, o Fi
 	b.ReportMetric(total.BlocksPerCPUSecond(), "blocks/cpu-s")
 	b.ReportMetric(total.CPU.Seconds()/total.Elapsed.Seconds(), "cores")
 	b.ReportMetric(float64(peak)/(1<<20), "peak-MiB")
-	perLog := func(bytes int64) float64 { return float64(bytes) / float64(space.Logs) }
-	perTransaction := func(bytes int64) float64 { return float64(bytes) / float64(space.Transactions) }
-	b.ReportMetric(perLog(columns.Logs), "logsB/log")
-	b.ReportMetric(perLog(columns.Index), "indexB/log")
-	b.ReportMetric(perTransaction(columns.Locators), "locatorB/tx")
-	b.ReportMetric(perTransaction(columns.Cold), "coldB/tx")
-	b.ReportMetric(perLog(columns.Rest), "restB/log")
-	if columns.Senders > 0 {
-		b.ReportMetric(perTransaction(columns.Senders), "sendersB/tx")
-	}
-	b.ReportMetric(float64(space.DataBytes+space.IndexBytes+space.SendersBytes)/float64(space.Blocks), "B/block")
+	reportColumns(b, columns, space)
 }
