@@ -39,7 +39,7 @@ func (x *exchange) release() {
 	x.call.reset()
 	clear(x.requests)
 	x.requests = x.requests[:0]
-	if cap(x.body) > unmeteredBytes {
+	if cap(x.body) > unmeteredBytes+1 {
 		x.body = nil
 	}
 	x.body = x.body[:0]

@@ -5,7 +5,8 @@ import (
 	"errors"
 	"runtime"
 	"runtime/debug"
-	"sync/atomic"
+	"slices"
+	"sync"
 
 	"github.com/leani-go/leani/internal/lowpriority"
 )
@@ -24,28 +25,28 @@ var errLaneClosed = errors.New("server is shutting down")
 // The workers end at close; each then takes its thread with it, so that no other goroutine
 // ever runs at the lowered priority. It is safe for concurrent use.
 type lane struct {
-	jobs    chan *laneJob
-	stop    chan struct{}
+	limit   int            // of waiting jobs, besides those for idle workers
+	stop    chan struct{}  // closed by close
 	workers []<-chan error // one for each worker, which delivers when it has ended
+
+	mu      sync.Mutex
+	arrived sync.Cond  // a job waits, or the lane is closed
+	waiting []*laneJob // oldest first; guarded by mu
+	idle    int        // workers that wait for a job; guarded by mu
+	closed  bool       // guarded by mu
 }
 
-// laneJob is one piece of work. Its state goes from waiting to either running or abandoned.
+// laneJob is one piece of work. It waits until a worker takes it or its caller withdraws it.
 type laneJob struct {
-	run   func() error
-	state atomic.Int32
-	err   error         // valid once done is closed
-	done  chan struct{} // closed by the worker
+	run  func() error
+	err  error         // valid once done is closed
+	done chan struct{} // closed by the worker
 }
-
-const (
-	laneWaiting int32 = iota
-	laneRunning
-	laneAbandoned
-)
 
 // newLane starts the workers. The caller closes the lane.
 func newLane(workers, queue int) *lane {
-	l := &lane{jobs: make(chan *laneJob, queue), stop: make(chan struct{})}
+	l := &lane{limit: queue, stop: make(chan struct{})}
+	l.arrived.L = &l.mu
 	for range workers {
 		l.workers = append(l.workers, lowpriority.Go(l.work))
 	}
@@ -60,9 +61,7 @@ func defaultLaneWorkers() int { return max(1, runtime.GOMAXPROCS(0)-1) }
 // waits for it: it is the function that watches the context.
 func (l *lane) do(ctx context.Context, run func() error) error {
 	job := &laneJob{run: run, done: make(chan struct{})}
-	select {
-	case l.jobs <- job:
-	default:
+	if !l.enter(job) {
 		return errLaneFull
 	}
 	var reason error
@@ -74,16 +73,61 @@ func (l *lane) do(ctx context.Context, run func() error) error {
 	case <-l.stop:
 		reason = errLaneClosed
 	}
-	if job.state.CompareAndSwap(laneWaiting, laneAbandoned) {
+	if l.withdraw(job) {
 		return reason
 	}
 	<-job.done
 	return job.err
 }
 
+// enter makes a job wait, unless too many do.
+func (l *lane) enter(job *laneJob) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.waiting) >= l.limit+l.idle {
+		return false
+	}
+	l.waiting = append(l.waiting, job)
+	l.arrived.Signal()
+	return true
+}
+
+// withdraw takes a waiting job back. It returns false when a worker has it.
+func (l *lane) withdraw(job *laneJob) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	i := slices.Index(l.waiting, job)
+	if i < 0 {
+		return false
+	}
+	l.waiting = slices.Delete(l.waiting, i, i+1)
+	return true
+}
+
+// take waits for a job. It returns nil when the lane is closed.
+func (l *lane) take() *laneJob {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for len(l.waiting) == 0 && !l.closed {
+		l.idle++
+		l.arrived.Wait()
+		l.idle--
+	}
+	if l.closed {
+		return nil
+	}
+	job := l.waiting[0]
+	l.waiting = slices.Delete(l.waiting, 0, 1)
+	return job
+}
+
 // close ends the workers after the jobs they run and waits for them. Jobs that wait are
-// abandoned by their callers.
+// withdrawn by their callers.
 func (l *lane) close() {
+	l.mu.Lock()
+	l.closed = true
+	l.arrived.Broadcast()
+	l.mu.Unlock()
 	close(l.stop)
 	for _, ended := range l.workers {
 		<-ended
@@ -93,15 +137,12 @@ func (l *lane) close() {
 // work runs jobs until the lane is closed. It does not fail.
 func (l *lane) work() error {
 	for {
-		select {
-		case job := <-l.jobs:
-			if job.state.CompareAndSwap(laneWaiting, laneRunning) {
-				job.err = protect(job.run)
-				close(job.done)
-			}
-		case <-l.stop:
+		job := l.take()
+		if job == nil {
 			return nil
 		}
+		job.err = protect(job.run)
+		close(job.done)
 	}
 }
 

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"pgregory.net/rapid"
 
@@ -31,7 +34,9 @@ func occupy(t *testing.T, l *lane) (leave func()) {
 	}
 }
 
-func TestLane(t *testing.T) {
+func TestLane(t *testing.T) { synctest.Test(t, testLane) }
+
+func testLane(t *testing.T) {
 	l := newLane(1, 1)
 	defer l.close()
 	failure := errors.New("failure")
@@ -49,7 +54,7 @@ func TestLane(t *testing.T) {
 	waiting := make(chan error)
 	var ran atomic.Bool
 	go func() { waiting <- l.do(ctx, func() error { ran.Store(true); return nil }) }()
-	waitFor(t, func() bool { return len(l.jobs) == 1 })
+	synctest.Wait()
 	// The queue is full now.
 	if err := l.do(context.Background(), func() error { return nil }); err != errLaneFull {
 		t.Errorf("got %v, want %v", err, errLaneFull)
@@ -58,22 +63,78 @@ func TestLane(t *testing.T) {
 	if err := <-waiting; err != context.Canceled {
 		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
+	// Its place is free at once, while the worker is still busy.
+	go func() { waiting <- l.do(context.Background(), func() error { return failure }) }()
+	synctest.Wait()
 	leave()
-	if err := l.do(context.Background(), func() error { return nil }); err != nil && err != errLaneFull {
-		t.Error(err)
+	if err := <-waiting; err != failure {
+		t.Errorf("got %v, want %v", err, failure)
 	}
 	if ran.Load() {
-		t.Error("an abandoned job ran")
+		t.Error("a job ran that its caller had withdrawn")
 	}
 }
 
+// Jobs start in the order they came, whichever of them are withdrawn, and none waits while a worker
+// is idle.
+func TestLaneOrder(t *testing.T) { synctest.Test(t, testLaneOrder) }
+
+func testLaneOrder(t *testing.T) {
+	const jobs = 20
+	l := newLane(1, jobs)
+	defer l.close()
+	leave := occupy(t, l)
+	var order []int // appended to by the only worker
+	var callers sync.WaitGroup
+	for i := range jobs {
+		ctx, cancel := context.WithCancel(t.Context())
+		callers.Go(func() {
+			err := l.do(ctx, func() error { order = append(order, i); return nil })
+			if withdrawn := i%3 == 0; withdrawn != errors.Is(err, context.Canceled) {
+				t.Errorf("job %d: %v", i, err)
+			}
+		})
+		synctest.Wait()
+		defer cancel()
+		if i%3 == 0 {
+			cancel()
+		}
+	}
+	synctest.Wait()
+	leave()
+	callers.Wait()
+	if want := []int{1, 2, 4, 5, 7, 8, 10, 11, 13, 14, 16, 17, 19}; !slices.Equal(order, want) {
+		t.Errorf("got %v, want %v", order, want)
+	}
+	// As many jobs as there are idle workers come on top of the limit.
+	two := newLane(2, 1)
+	defer two.close()
+	synctest.Wait()
+	release := make(chan struct{})
+	for range 3 {
+		callers.Go(func() {
+			if err := two.do(t.Context(), func() error { <-release; return nil }); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	synctest.Wait()
+	if err := two.do(t.Context(), func() error { return nil }); err != errLaneFull {
+		t.Errorf("got %v, want %v", err, errLaneFull)
+	}
+	close(release)
+	callers.Wait()
+}
+
 // Closing a lane lets the running job end and abandons the waiting one.
-func TestLaneClose(t *testing.T) {
+func TestLaneClose(t *testing.T) { synctest.Test(t, testLaneClose) }
+
+func testLaneClose(t *testing.T) {
 	l := newLane(1, 1)
 	leave := occupy(t, l)
 	waiting := make(chan error)
 	go func() { waiting <- l.do(context.Background(), func() error { return nil }) }()
-	waitFor(t, func() bool { return len(l.jobs) == 1 })
+	synctest.Wait()
 	closed := make(chan struct{})
 	go func() { l.close(); close(closed) }()
 	if err := <-waiting; err != errLaneClosed {
@@ -87,51 +148,54 @@ func TestLaneClose(t *testing.T) {
 // reservation, and are refused when too many wait.
 func TestHeavyAndLight(t *testing.T) {
 	store := newFakeStore(t, 8)
-	s := startServer(t, store, func(o *Options) { o.LaneWorkers, o.Limits.LaneQueue = 1, 1 })
-	leave := occupy(t, s.service.lane)
-	call := `{"jsonrpc":"2.0","id":1,"method":"eth_getLogs","params":[{"fromBlock":"0x1"}]}`
-	want := s.post(call)
+	options := func(o *Options) { o.Store, o.LaneWorkers, o.Limits.LaneQueue = store, 1, 1 }
+	inBubble(t, options, func(t *testing.T, s *Server) {
+		leave := occupy(t, s.service.lane)
+		call := `{"jsonrpc":"2.0","id":1,"method":"eth_getLogs","params":[{"fromBlock":"0x1"}]}`
+		want := askAlone(t, s, call)
 
-	store.onCost = func() (uint64, error) { return laneCost, nil }
-	heavy := make(chan string)
-	go func() { heavy <- s.post(call) }()
-	waitFor(t, func() bool { return len(s.service.lane.jobs) == 1 })
-	if got := s.post(call); !strings.Contains(got, `{"code":-32005,"message":"too many heavy queries at once","data":{"reason":"concurrency_limit_exceeded","limit":1}}`) {
-		t.Errorf("got %s", got)
-	}
-	leave()
-	if got := <-heavy; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+		store.onCost = func() (uint64, error) { return laneCost, nil }
+		heavy := make(chan string)
+		go func() { heavy <- askAlone(t, s, call) }()
+		synctest.Wait()
+		if got := askAlone(t, s, call); !strings.Contains(got, `{"code":-32005,"message":"too many heavy queries at once","data":{"reason":"concurrency_limit_exceeded","limit":1}}`) {
+			t.Errorf("got %s", got)
+		}
+		leave()
+		if got := <-heavy; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	})
 }
 
 // Heavy queries wait for response memory before they enter the lane.
 func TestHeavyWaitsForMemoryFirst(t *testing.T) {
 	store := newFakeStore(t, 8)
 	store.onCost = func() (uint64, error) { return laneCost, nil }
-	s := startServer(t, store, func(o *Options) {
-		o.LaneWorkers, o.Limits.MaxResponseBytes, o.Limits.InFlightResponseBytes = 1, 1<<20, 1<<20
+	options := func(o *Options) {
+		o.Store, o.LaneWorkers, o.Limits.MaxResponseBytes, o.Limits.InFlightResponseBytes = store, 1, 1<<20, 1<<20
+	}
+	inBubble(t, options, func(t *testing.T, s *Server) {
+		b := s.service.memory.budget
+		if err := b.acquire(context.Background(), 1); err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan string)
+		go func() {
+			done <- askAlone(t, s, `{"jsonrpc":"2.0","id":1,"method":"eth_getLogs","params":[{"fromBlock":"0x1"}]}`)
+		}()
+		synctest.Wait()
+		if n := len(b.mu.waiting); n != 1 {
+			t.Errorf("%d wait for memory", n)
+		}
+		if err := s.service.lane.do(context.Background(), func() error { return nil }); err != nil {
+			t.Errorf("the lane is held up: %v", err)
+		}
+		b.release(1)
+		if got := <-done; !strings.Contains(got, `"result":[{`) {
+			t.Errorf("got %s", got)
+		}
 	})
-	b := s.service.memory.budget
-	if err := b.acquire(context.Background(), 1); err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan string)
-	go func() {
-		done <- s.post(`{"jsonrpc":"2.0","id":1,"method":"eth_getLogs","params":[{"fromBlock":"0x1"}]}`)
-	}()
-	waitFor(t, func() bool {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		return len(b.mu.waiting) == 1
-	})
-	if err := s.service.lane.do(context.Background(), func() error { return nil }); err != nil {
-		t.Errorf("the lane is held up: %v", err)
-	}
-	b.release(1)
-	if got := <-done; !strings.Contains(got, `"result":[{`) {
-		t.Errorf("got %s", got)
-	}
 }
 
 // RPC-131: a block that is replaced between finding its hash and reading its logs fails the

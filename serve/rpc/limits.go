@@ -21,10 +21,11 @@ type Limits struct {
 	// MaxLogResults is the most logs of one eth_getLogs answer; more get -32005 with a range
 	// that works. Default 10,000, the figure that client libraries split their queries by.
 	MaxLogResults int
-	// MaxLogAddresses is the most addresses of a log filter; more get -32602. Default 1,000.
-	MaxLogAddresses int
-	// MaxLogTopicAlternatives is the most alternatives at one topic position; more get -32602.
+	// MaxLogAddresses is the most addresses of a log filter, repeats included; more get -32602.
 	// Default 1,000.
+	MaxLogAddresses int
+	// MaxLogTopicAlternatives is the most alternatives at one topic position, repeats included;
+	// more get -32602. Default 1,000.
 	MaxLogTopicAlternatives int
 
 	// RequestTime bounds the work on one HTTP request, waiting included; what is not answered
@@ -36,11 +37,11 @@ type Limits struct {
 	MaxConnections int
 	// InFlightResponseBytes bounds the memory of large responses that are built or being
 	// sent, all clients together. Requests wait for room and fail with -32005 when none comes
-	// in time. At least MaxResponseBytes. Default 128 MiB, a quarter of the smallest memory
-	// budget that a node is run with.
+	// in time. At least MaxResponseBytes. Default 128 MiB; a program with a memory budget
+	// derives it from that.
 	InFlightResponseBytes int
 	// InFlightRequestBytes bounds the memory of large request bodies in the same way. At
-	// least 1 MiB. Default 32 MiB.
+	// least 1 MiB. Default 32 MiB; as for responses.
 	InFlightRequestBytes int
 	// LaneQueue is the most heavy queries that wait for a worker; further ones get -32005.
 	// Default 1,024: they are already bounded by the connections.

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 )
 
 // The budget is never overdrawn, serves in order, and is whole again when all is given back.
@@ -41,7 +42,9 @@ func TestBudget(t *testing.T) {
 }
 
 // A large claim that waits is not overtaken by small ones that would fit: it would starve.
-func TestBudgetKeepsOrder(t *testing.T) {
+func TestBudgetKeepsOrder(t *testing.T) { synctest.Test(t, testBudgetKeepsOrder) }
+
+func testBudgetKeepsOrder(t *testing.T) {
 	b := newBudget(10)
 	background := context.Background()
 	if err := b.acquire(background, 6); err != nil {
@@ -54,18 +57,14 @@ func TestBudgetKeepsOrder(t *testing.T) {
 		}
 		close(large)
 	}()
-	waiting := func(n int) func() bool {
-		return func() bool {
-			b.mu.Lock()
-			defer b.mu.Unlock()
-			return len(b.mu.waiting) == n
-		}
-	}
-	waitFor(t, waiting(1))
+	synctest.Wait()
 	ctx, cancel := context.WithCancel(background)
 	small := make(chan error)
 	go func() { small <- b.acquire(ctx, 1) }()
-	waitFor(t, waiting(2))
+	synctest.Wait()
+	if n := len(b.mu.waiting); n != 2 {
+		t.Errorf("%d wait", n)
+	}
 	cancel()
 	if err := <-small; err != context.Canceled {
 		t.Errorf("got %v, want %v", err, context.Canceled)

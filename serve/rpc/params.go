@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
 
@@ -225,7 +226,7 @@ func readLogQuery(v value, limits *Limits, filter *chain.LogFilter) (logQuery, e
 // present tells whether an optional member is there; null counts as absent.
 func present(v value) bool { return v != nil && !v.isNull() }
 
-// readAddresses reads one address or a list of them.
+// readAddresses reads one address or a list of them. Repeats are dropped; the limit counts them.
 func readAddresses(v value, limit int, filter *chain.LogFilter) error {
 	if v.kind() != '[' {
 		return appendAddress(v, filter)
@@ -233,6 +234,7 @@ func readAddresses(v value, limit int, filter *chain.LogFilter) error {
 	for elements := v.elements(); ; {
 		element, ok := elements.next()
 		if !ok {
+			filter.Addresses = distinct(filter.Addresses, common.Address.Cmp)
 			return nil
 		}
 		if len(filter.Addresses) == limit {
@@ -291,6 +293,8 @@ func nextTopics(filter *chain.LogFilter) []common.Hash {
 	return nil
 }
 
+// readAlternatives appends the topics of a position to list. Repeats are dropped; the limit counts
+// them.
 func readAlternatives(v value, limit int, list []common.Hash) ([]common.Hash, error) {
 	if v.isNull() {
 		return list, nil
@@ -320,7 +324,14 @@ func readAlternatives(v value, limit int, list []common.Hash) ([]common.Hash, er
 		list = append(list, topic)
 	}
 	if wildcard {
-		list = list[:0]
+		return list[:0], nil
 	}
-	return list, nil
+	return distinct(list, common.Hash.Cmp), nil
+}
+
+// distinct sorts a list, whose order means nothing, and drops repeats: each would cost a look-up in
+// every index file.
+func distinct[T comparable](list []T, compare func(a, b T) int) []T {
+	slices.SortFunc(list, compare)
+	return slices.Compact(list)
 }

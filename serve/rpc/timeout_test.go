@@ -13,9 +13,11 @@ import (
 	"time"
 )
 
-// inBubble runs a test with a server under fake time. The clock that fasthttp starts once and
-// never stops has to exist before.
+// inBubble runs a test with a server in a bubble of package synctest: its time stands still while
+// any goroutine can run, and synctest.Wait waits until none can. The clock that fasthttp starts once
+// and never stops has to exist before.
 func inBubble(t *testing.T, change func(*Options), run func(t *testing.T, s *Server)) {
+	t.Helper()
 	startServer(t, newFakeStore(t, 1), nil).post(chainIDCall)
 	synctest.Test(t, func(t *testing.T) {
 		options := Options{Store: newFakeStore(t, 8), Network: testNetwork(), newEncoder: stubbed(stubEncoder{})}
@@ -44,6 +46,27 @@ func serve(s *Server) (client net.Conn, done func() time.Duration) {
 		ended <- time.Since(start)
 	}()
 	return client, func() time.Duration { return <-ended }
+}
+
+// askAlone sends a call over a connection of its own and returns the body of the answer.
+func askAlone(t *testing.T, s *Server, call string) string {
+	t.Helper()
+	client, done := serve(s)
+	defer done()
+	defer func() { _ = client.Close() }()
+	go func() {
+		_, _ = fmt.Fprintf(client, "POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", len(call), call)
+	}()
+	response, err := http.ReadResponse(bufio.NewReader(client), nil)
+	if err != nil {
+		t.Error(err)
+		return ""
+	}
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Error(err)
+	}
+	return string(text)
 }
 
 // SEC-014: a client that sends its request byte by byte has as long as one that sends nothing,

@@ -123,24 +123,12 @@ func (s *Server) readBody(ctx *fasthttp.RequestCtx, x *pooledExchange) bool {
 		refuseTooLarge(ctx, stream, length)
 		return false
 	}
-	expected := length
-	if length < 0 { // chunked
-		expected = maxRequestBytes
-	}
-	if expected > unmeteredBytes {
-		wait, cancel := context.WithTimeout(s.base, readTimeout)
-		defer cancel()
-		if err := s.requestMemory.acquire(wait, maxRequestBytes); err != nil {
-			refuseJSON(ctx, fasthttp.StatusServiceUnavailable, jsonrpc.LimitExceeded(
-				"too many large requests at once", jsonrpc.ReasonBusy, uint64(s.service.limits.InFlightRequestBytes)))
-			ctx.SetConnectionClose()
+	for {
+		if len(x.body) > unmeteredBytes && x.metered == 0 && !s.meter(ctx, x, length) {
 			return false
 		}
-		x.metered = maxRequestBytes
-	}
-	for {
 		if len(x.body) == cap(x.body) {
-			bigger := make([]byte, len(x.body), nextBodySize(cap(x.body), length))
+			bigger := make([]byte, len(x.body), nextBodySize(cap(x.body), length, x.metered > 0))
 			copy(bigger, x.body)
 			x.body = bigger
 		}
@@ -151,6 +139,7 @@ func (s *Server) readBody(ctx *fasthttp.RequestCtx, x *pooledExchange) bool {
 			refuseTooLarge(ctx, stream, -1)
 			return false
 		case err == io.EOF:
+			x.settle()
 			return true
 		case err != nil:
 			refuseBroken(ctx, err)
@@ -159,14 +148,47 @@ func (s *Server) readBody(ctx *fasthttp.RequestCtx, x *pooledExchange) bool {
 	}
 }
 
-// nextBodySize is the next capacity of a body buffer: what the header announced, else doubled
-// from 4 KiB, up to one byte more than is allowed.
-func nextBodySize(size, announced int) int {
-	if announced > size {
-		// One byte more, so that the end is found without growing again.
-		return announced + 1
+// meter takes memory for a body of which more than unmeteredBytes have arrived: as much as was
+// announced, or for a chunked body as much as it may have, of which settle gives the rest back. It
+// takes it in one piece: bodies that wait for more while they hold some would wait for each other.
+// It returns false when it answered the request instead.
+func (s *Server) meter(ctx *fasthttp.RequestCtx, x *pooledExchange, announced int) bool {
+	bytes := int64(announced)
+	if announced < 0 {
+		bytes = maxRequestBytes
 	}
-	return min(max(4<<10, 2*size), maxRequestBytes+1)
+	wait, cancel := context.WithTimeout(s.base, readTimeout)
+	defer cancel()
+	if err := s.requestMemory.acquire(wait, bytes); err != nil {
+		refuseJSON(ctx, fasthttp.StatusServiceUnavailable, jsonrpc.LimitExceeded(
+			"too many large requests at once", jsonrpc.ReasonBusy, uint64(s.service.limits.InFlightRequestBytes)))
+		ctx.SetConnectionClose()
+		return false
+	}
+	x.metered = bytes
+	return true
+}
+
+// settle gives back what was taken beyond the memory that the whole body holds.
+func (x *pooledExchange) settle() {
+	if rest := x.metered - int64(cap(x.body)); rest > 0 {
+		x.server.requestMemory.release(rest)
+		x.metered -= rest
+	}
+}
+
+// nextBodySize is the next capacity of a body buffer: what the header announced, else doubled
+// from 4 KiB. It has room for one byte more than the body may have, so that its end is found
+// without growing again, and until the body is metered no more than what tells that it has to be.
+func nextBodySize(size, announced int, metered bool) int {
+	largest := unmeteredBytes + 1
+	if metered {
+		largest = maxRequestBytes + 1
+	}
+	if announced > size {
+		return min(announced+1, largest)
+	}
+	return min(max(4<<10, 2*size), largest)
 }
 
 // refuseTooLarge answers 413. Of the rest of the body as much is read as makes sense, so that

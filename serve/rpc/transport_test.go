@@ -12,7 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
+	"testing/synctest"
 
 	"github.com/valyala/fasthttp/fasthttputil"
 
@@ -461,35 +461,115 @@ func TestShutdown(t *testing.T) {
 	}
 }
 
-// Large bodies wait for their turn, and are refused when it does not come.
+// Bodies count against the budget once more than the unmetered part of them has arrived, with the
+// memory they hold, and whether their length is announced or not: small ones never wait, large ones
+// wait for their turn. SEC-014
 func TestRequestMemory(t *testing.T) {
-	s := startServer(t, newFakeStore(t, 3), func(o *Options) { o.Limits.InFlightRequestBytes = maxRequestBytes })
-	if err := s.requestMemory.acquire(context.Background(), maxRequestBytes); err != nil {
-		t.Fatal(err)
-	}
-	// Small ones do not need the budget.
-	if got := s.post(padded(unmeteredBytes)); !strings.Contains(got, "0x539") {
-		t.Errorf("small request: %s", got)
-	}
-	done := make(chan answer)
-	go func() { done <- s.do("POST", padded(unmeteredBytes+1)) }()
-	waitFor(t, func() bool {
-		s.requestMemory.mu.Lock()
-		defer s.requestMemory.mu.Unlock()
-		return len(s.requestMemory.mu.waiting) == 1
-	})
-	s.requestMemory.release(maxRequestBytes)
-	if a := <-done; a.status != 200 {
-		t.Errorf("large request: %d %s", a.status, a.body)
+	const size = 100 << 10
+	for _, chunked := range []bool{false, true} {
+		t.Run(fmt.Sprintf("chunked=%t", chunked), func(t *testing.T) {
+			inBubble(t, func(o *Options) { o.Limits.InFlightRequestBytes = maxRequestBytes }, func(t *testing.T, s *Server) {
+				client, done := serve(s)
+				reader := bufio.NewReader(client)
+				send := func(text string) {
+					t.Helper()
+					if _, err := io.WriteString(client, text); err != nil {
+						t.Fatal(err)
+					}
+					synctest.Wait()
+				}
+				begin := func(n int) { // a request whose body has n bytes
+					if chunked {
+						send(fmt.Sprintf("POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n", n))
+					} else {
+						send(fmt.Sprintf("POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", n))
+					}
+				}
+				end := func() {
+					t.Helper()
+					if chunked {
+						go func() { _, _ = io.WriteString(client, "\r\n0\r\n\r\n") }()
+					}
+					response, err := http.ReadResponse(reader, nil)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if text, err := io.ReadAll(response.Body); err != nil || !strings.Contains(string(text), "0x539") {
+						t.Errorf("got %s, %v", text, err)
+					}
+				}
+				used := func() int64 { return maxRequestBytes - s.requestMemory.mu.free }
+
+				// All is taken: what is small passes nevertheless.
+				if err := s.requestMemory.acquire(context.Background(), maxRequestBytes); err != nil {
+					t.Fatal(err)
+				}
+				begin(unmeteredBytes)
+				send(padded(unmeteredBytes))
+				end()
+				// What is large waits once that much of it is there, and not before.
+				body := padded(size)
+				begin(size)
+				send(body[:unmeteredBytes])
+				if n := len(s.requestMemory.mu.waiting); n != 0 {
+					t.Errorf("%d wait", n)
+				}
+				go func() { _, _ = io.WriteString(client, body[unmeteredBytes:]) }()
+				synctest.Wait()
+				if n := len(s.requestMemory.mu.waiting); n != 1 {
+					t.Errorf("%d wait", n)
+				}
+				s.requestMemory.release(maxRequestBytes)
+				synctest.Wait()
+				want := int64(size)
+				if chunked {
+					want = maxRequestBytes // its end is not known yet
+				}
+				if got := used(); got != want {
+					t.Errorf("%d bytes are taken, want %d", got, want)
+				}
+				end()
+				synctest.Wait()
+				if got := used(); got != 0 {
+					t.Errorf("%d bytes are taken in the end", got)
+				}
+				_ = client.Close()
+				done()
+			})
+		})
 	}
 }
 
-// waitFor polls for a condition that another goroutine will bring about.
-func waitFor(t *testing.T, condition func() bool) {
-	t.Helper()
-	for start := time.Now(); !condition(); time.Sleep(time.Millisecond) {
-		if time.Since(start) > 10*time.Second {
-			t.Fatal("the condition never held")
+// A body holds what it needs of the budget while it is worked on.
+func TestRequestMemoryHeld(t *testing.T) {
+	const size = 100 << 10
+	for _, length := range []int64{size, -1} {
+		store := newFakeStore(t, 3)
+		s := startServer(t, store, nil)
+		var held int64
+		store.onCost = func() (uint64, error) {
+			s.requestMemory.mu.Lock()
+			defer s.requestMemory.mu.Unlock()
+			held = s.requestMemory.size - s.requestMemory.mu.free
+			return 0, nil
+		}
+		call := `{"jsonrpc":"2.0","id":1,"method":"eth_getLogs","params":[{"fromBlock":"0x1"}]}`
+		request, err := http.NewRequest("POST", "http://leani.test/", strings.NewReader(call+strings.Repeat(" ", size-len(call))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.ContentLength = length
+		request.Header.Set("Content-Type", jsonType)
+		response, err := s.client.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(io.Discard, response.Body); err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		if held < size || held > 2*size {
+			t.Errorf("length %d: %d bytes were held for a body of %d", length, held, size)
 		}
 	}
 }
