@@ -142,26 +142,35 @@ func ascending(values []uint32) bool {
 
 // lookup finds a term in a hash table whose positions are below bound. The zero positions mean that it
 // is not there.
-func (f *File) lookup(c *column, term uint32, bound uint64, access *Access) (positions, error) {
+func (x *Index) lookup(c *column, term uint32, bound uint64, access *Access) (positions, error) {
 	if c.pages == 0 {
 		return positions{}, nil
 	}
 	var memo tableMemo
-	run, err := f.page(c, uint32(pageOf(term, uint64(c.pages))), access, &memo)
+	run, err := x.page(c, uint32(pageOf(term, uint64(c.pages))), access, &memo)
 	if err != nil {
 		return positions{}, err
 	}
 	var page tablePage
 	if err := page.parse(run.raw, run.number, c.pages); err != nil {
-		return positions{}, f.damaged(&run, err)
+		return positions{}, x.damaged(&run, err)
 	}
 	from, to := codec.FindEliasFano(page.list, page.terms, term-page.start, page.shift, page.unary)
 	if from == to {
 		return positions{}, nil
 	}
 	p, err := page.at(from, bound, nil)
+	if err == nil && !x.reaches(c, &p) {
+		err = errTablePage
+	}
 	if err != nil {
-		return positions{}, f.damaged(&run, fmt.Errorf("term %08x: %w", term, err))
+		return positions{}, x.damaged(&run, fmt.Errorf("term %08x: %w", term, err))
 	}
 	return p, nil
+}
+
+// reaches tells whether the positions of a list in a table are there: long lists belong to log terms and
+// lie in the postings.
+func (x *Index) reaches(c *column, p *positions) bool {
+	return p.inline != nil || c == x.terms && uint64(p.list.page)+uint64(p.list.pages) < uint64(x.postings.pages)
 }

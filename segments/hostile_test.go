@@ -41,6 +41,7 @@ func TestHostileFiles(t *testing.T) {
 		{"a short list beyond the bound", forge(t, index, columnTerms, 0, func(p []byte) { p[0x4d-0x18] = 0x09; p[0x4e-0x18] = 0xff; p[0x4f-0x18] = 0xff })},
 		{"a short list of 2^60 positions", forge(t, index, columnTerms, 0, func(p []byte) { copy(p[0x4c-0x18:], "\xfe\xff\xff\xff\xff\xff\xff\xff\x7f") })},
 		{"a list of no positions", forge(t, index, columnTerms, 0, func(p []byte) { p[0x4c-0x18] = 0 })},
+		{"a long list in a locator", longLocator(t)},
 		{"a long list of other length", forge(t, index, columnTerms, 0, func(p []byte) { p[0x46-0x18]++ })},
 		{"a long list that begins behind the postings", forge(t, index, columnTerms, 0, func(p []byte) { p[0x48-0x18] = 9 })},
 		{"a long list with pages that are not there", forge(t, index, columnTerms, 0, func(p []byte) { p[0x4a-0x18] = 1 })},
@@ -127,6 +128,28 @@ func TestHostileFiles(t *testing.T) {
 			}
 		})
 	}
+}
+
+// longLocator builds an index of 130 logs in one transaction, whose locator has a list of 130 positions in
+// the postings.
+func longLocator(t *testing.T) []byte {
+	var out bytes.Buffer
+	w := newIndexWriter(&out, 130, 1)
+	locator := tableWriter{column: w.file.addColumn(columnTxLocator), pages: 1, positions: 1, postings: &w.postings}
+	for _, table := range []*tableWriter{&w.terms, &locator} {
+		table.begin(5)
+		for p := range uint32(130) {
+			table.add(p)
+		}
+		table.end()
+	}
+	locator.finish()
+	w.finishTerms()
+	w.writeLocator(columnBlockLocator, []locatorEntry{7 << 32})
+	if _, err := w.file.finish(Info{Kind: KindIndex, From: 100, To: 101, Transactions: 1, Logs: 130}); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
 }
 
 // useFile reads a file in all ways there are, as a check and as queries do, and returns what the check

@@ -52,18 +52,10 @@ type List struct {
 	p     positions
 }
 
-// Find looks up a term.
+// Find looks up a term, which AddressTerm or TopicTerm made.
 func (x *Index) Find(term uint32, access *Access) (List, error) {
 	p, err := x.lookup(x.terms, term, x.footer.info.Logs, access)
-	if err == nil && !x.reaches(&p) {
-		err = corrupt.AtOffset(x.name, int64(x.limit), fmt.Errorf("%w: list of term %08x", errPageTable, term))
-	}
 	return List{p.count, p}, err
-}
-
-// reaches tells whether the pages of a list are there.
-func (x *Index) reaches(p *positions) bool {
-	return p.inline != nil || p.count == 0 || uint64(p.list.page)+uint64(p.list.pages) < uint64(x.postings.pages)
 }
 
 // Transactions proposes positions of the transaction with a hash.

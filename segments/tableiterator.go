@@ -109,7 +109,7 @@ func (it *tableIterator) list() (positions, error) {
 		err = errTablePage
 	case p.inline == nil:
 		it.long += p.count
-		if !it.index.reaches(&p) || it.long > it.index.postings.rows {
+		if !it.index.reaches(it.column, &p) || it.long > it.index.postings.rows {
 			err = errTablePage
 		}
 	default:
