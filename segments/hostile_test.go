@@ -130,23 +130,27 @@ func TestHostileFiles(t *testing.T) {
 	}
 }
 
-// longLocator builds an index of 130 logs in one transaction, whose locator has a list of 130 positions in
-// the postings.
+// longLocator builds an index of 1,000 logs in 130 transactions, whose locator has a list in the postings:
+// their positions are bounded by the number of logs.
 func longLocator(t *testing.T) []byte {
+	const logs, transactions = 1000, 130
 	var out bytes.Buffer
-	w := newIndexWriter(&out, 130, 1)
-	locator := tableWriter{column: w.file.addColumn(columnTxLocator), pages: 1, positions: 1, postings: &w.postings}
-	for _, table := range []*tableWriter{&w.terms, &locator} {
-		table.begin(5)
-		for p := range uint32(130) {
-			table.add(p)
-		}
-		table.end()
+	w := newIndexWriter(&out, logs, 1)
+	locator := tableWriter{column: w.file.addColumn(columnTxLocator), pages: 1, positions: transactions, postings: &w.postings}
+	w.terms.begin(5)
+	for p := range uint32(logs) {
+		w.terms.add(p)
 	}
+	w.terms.end()
+	locator.begin(6)
+	for p := range uint32(transactions) {
+		locator.add(logs - transactions + p)
+	}
+	locator.end()
 	locator.finish()
 	w.finishTerms()
 	w.writeLocator(columnBlockLocator, []locatorEntry{7 << 32})
-	if _, err := w.file.finish(Info{Kind: KindIndex, From: 100, To: 101, Transactions: 1, Logs: 130}); err != nil {
+	if _, err := w.file.finish(Info{Kind: KindIndex, From: 100, To: 101, Transactions: transactions, Logs: logs}); err != nil {
 		t.Fatal(err)
 	}
 	return out.Bytes()
