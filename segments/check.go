@@ -301,18 +301,23 @@ func (f *File) columnPages(list []pageRef, c *column, found func(error) error) (
 		return list, true, nil
 	}
 	complete = true
-	uncached := f.uncached()
+	uncached, at := f.uncached(), uint64(headerSize)
 	for t := range c.root {
 		table, err := uncached.tablePage(c, uint32(t), nil, new(tableMemo))
+		for k := 0; k < len(table); k += tableEntrySize {
+			e := decodeTableEntry(table[k:])
+			if e.offset < at || e.end() > f.limit { // read no byte twice
+				err = f.tableError(c, uint32(t))
+				continue
+			}
+			list = append(list, pageRef{e, c.id, uint32(t*tablePageRows + k/tableEntrySize), false})
+			at = e.end()
+		}
 		if err != nil {
 			if err := found(err); err != nil {
 				return nil, false, err
 			}
 			complete = false
-			continue
-		}
-		for k := 0; k < len(table); k += tableEntrySize {
-			list = append(list, pageRef{decodeTableEntry(table[k:]), c.id, uint32(t*tablePageRows + k/tableEntrySize), false})
 		}
 	}
 	return list, complete, nil
