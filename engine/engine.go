@@ -234,6 +234,9 @@ func (e *Engine) shutDown() error {
 	close(e.closing)
 	<-e.reaperDone
 	e.commitLock <- struct{}{} // the last commit is over; nobody gets the lock any more
+	if !e.opts.ReadOnly && !e.opts.noReaper && e.Err() == nil {
+		_ = e.deleteFree() // what is left is deleted by the next Open
+	}
 	e.handles.close()
 	err := e.Err()
 	for _, d := range e.dirs {

@@ -42,6 +42,11 @@ func (e *Engine) reapLocked() error {
 	if err := e.writable(); err != nil {
 		return err
 	}
+	return e.deleteFree()
+}
+
+// deleteFree is reapLocked for a store that is being closed as well.
+func (e *Engine) deleteFree() error {
 	e.mu.Lock()
 	free := e.mu.deletable
 	e.mu.deletable = nil
