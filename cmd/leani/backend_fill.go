@@ -38,13 +38,14 @@ func (n *storedNode) fill(ctx context.Context, blocks chain.Range, observe func(
 		Source: source,
 		Ranges: missing,
 		Sink: func(ctx context.Context, committed func(chain.Range)) ingest.Sink {
-			return n.history.NewWriter(ctx, func(r chain.Range) {
+			writer := n.history.NewWriter(ctx, func(r chain.Range) {
 				committed(r)
 				select {
 				case wake <- struct{}{}:
 				default: // it is awake
 				}
 			})
+			return &anchoredSink{Sink: writer, network: n.network}
 		},
 		ExpectedParent:    n.expectedParent,
 		Workers:           budgets.MapperConcurrency,
