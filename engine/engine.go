@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	iofs "io/fs"
+	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -144,11 +146,26 @@ func (e *Engine) lock() error {
 		return nil
 	case isNotExist(err):
 		return ErrNoStore
-	case errors.Is(err, iofs.ErrPermission):
-		return fmt.Errorf("lock data directory: %w", err)
-	default:
+	case isHeld(err):
 		return fmt.Errorf("%w (%w)", ErrLocked, err)
+	default:
+		return fmt.Errorf("lock data directory: %w", err)
 	}
+}
+
+// heldHere is what Pebble's file system says of a lock that this process has. It is text: there is no
+// sentinel, and the kernel, which would let a process lock a file twice, is not asked.
+const heldHere = "lock held by current process"
+
+// isHeld tells a lock that somebody has from one that could not be asked for. POSIX lets fcntl refuse a
+// held lock with either of EAGAIN and EACCES; the latter about the lock file itself comes with its path.
+func isHeld(err error) bool {
+	var path *iofs.PathError
+	if errors.As(err, &path) {
+		return false
+	}
+	return errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EWOULDBLOCK) || errors.Is(err, syscall.EACCES) ||
+		strings.Contains(err.Error(), heldHere)
 }
 
 // Err is nil while the store takes changes, and the first failure afterwards: the status to

@@ -5,11 +5,13 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"reflect"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -62,6 +64,44 @@ func TestSecondOpenFailsAtOnce(t *testing.T) {
 			mustClose(t, e)
 			mustClose(t, mustOpen(t, opts))
 		})
+	}
+}
+
+// lockFailsFS refuses locks with an error.
+type lockFailsFS struct {
+	vfs.FS
+	err error
+}
+
+func (f lockFailsFS) Lock(string) (io.Closer, error) { return nil, f.err }
+
+// TestLockErrors tells a store that is in use from one whose lock cannot be asked for.
+//
+// STO-019
+func TestLockErrors(t *testing.T) {
+	for _, test := range []struct {
+		err    error
+		locked bool
+	}{
+		{syscall.EAGAIN, true},
+		{syscall.EWOULDBLOCK, true},
+		{syscall.EACCES, true},
+		{syscall.ENOLCK, false},
+		{syscall.ENOSYS, false},
+		{syscall.EIO, false},
+		{&os.PathError{Op: "open", Path: "LOCK", Err: syscall.EACCES}, false},
+		{&os.PathError{Op: "open", Path: "LOCK", Err: syscall.EROFS}, false},
+		{errors.New("file locking is not implemented"), false},
+	} {
+		opts := testOptions(vfs.NewMem())
+		opts.FS = lockFailsFS{opts.FS, test.err}
+		_, err := Open(opts)
+		if errors.Is(err, ErrLocked) != test.locked || !errors.Is(err, test.err) {
+			t.Errorf("%v: got %v, want locked %v", test.err, err, test.locked)
+		}
+		if !test.locked && !strings.Contains(err.Error(), "lock data directory: ") {
+			t.Errorf("%v: got %v", test.err, err)
+		}
 	}
 }
 
