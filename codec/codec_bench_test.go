@@ -62,5 +62,17 @@ func BenchmarkPage(b *testing.B) {
 				}
 			}
 		})
+		// Readers do not wait for each other: on more processors this is faster.
+		b.Run("decode-parallel/"+c.String(), func(b *testing.B) {
+			b.ReportAllocs()
+			b.SetBytes(int64(len(raw)))
+			b.RunParallel(func(p *testing.PB) {
+				for p.Next() {
+					if _, err := DecodePage(stored); err != nil {
+						b.Error(err)
+					}
+				}
+			})
+		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -244,4 +245,22 @@ func TestCompressionNames(t *testing.T) {
 	if _, err := ParseCompression("lz4"); err == nil {
 		t.Fatal("lz4 accepted")
 	}
+}
+
+// Pages are compressed and decompressed by many at once, with shared encoders and decoders.
+func TestConcurrentPages(t *testing.T) {
+	var users sync.WaitGroup
+	for user := range 8 {
+		users.Go(func() {
+			raw := bytes.Repeat([]byte{byte(user), 1, 2, 3}, 500+user)
+			for c := range compressions {
+				for range 20 {
+					if got, err := DecodePage(AppendPage(nil, c, raw)); err != nil || !bytes.Equal(got, raw) {
+						t.Errorf("%v: a page does not come back: %v", c, err)
+					}
+				}
+			}
+		})
+	}
+	users.Wait()
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"sync"
 
 	"github.com/golang/snappy"
@@ -49,6 +50,13 @@ func ParseCompression(name string) (Compression, error) {
 // ErrDecompress reports compressed bytes that do not decode to the announced length.
 var ErrDecompress = errors.New("compressed bytes do not decode to the announced length")
 
+// maximumZstd bounds the pages that Zstd works on at a time; others wait. Each takes up to a few
+// megabytes for good once it was needed.
+const maximumZstd = 16
+
+// zstdConcurrency is one page for each processor, up to maximumZstd.
+func zstdConcurrency() int { return min(runtime.GOMAXPROCS(0), maximumZstd) }
+
 // compressors and decompressors are costly to make and hold no state between uses.
 var (
 	flateWriters = sync.Pool{New: func() any {
@@ -60,17 +68,17 @@ var (
 	}}
 	flateReaders = sync.Pool{New: func() any { return flate.NewReader(nil) }}
 	zstdEncoder  = sync.OnceValue(func() *zstd.Encoder {
-		e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
+		e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(zstdConcurrency()),
 			zstd.WithEncoderCRC(false), zstd.WithWindowSize(1<<20), zstd.WithZeroFrames(true))
 		if err != nil {
-			panic(err) // the options are constants
+			panic(err) // the options are valid on any machine
 		}
 		return e
 	})
 	zstdDecoder = sync.OnceValue(func() *zstd.Decoder {
-		d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(MaximumPage))
+		d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(zstdConcurrency()), zstd.WithDecoderMaxMemory(MaximumPage))
 		if err != nil {
-			panic(err) // the options are constants
+			panic(err) // the options are valid on any machine
 		}
 		return d
 	})
