@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"syscall"
 
 	"github.com/leani-go/leani/chain"
@@ -171,14 +170,4 @@ func (n *storedNode) inspect(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	return printInventory(out, inv)
-}
-
-// eraFolder is the folder of the era source; the settings have no second one.
-func (n *storedNode) eraFolder() (string, error) {
-	for _, s := range n.settings.Sources.History {
-		if s.Kind == config.SourceEra {
-			return filepath.Clean(s.Folder), nil
-		}
-	}
-	return "", errors.New("sources.history has no era_e source")
 }

@@ -15,6 +15,15 @@ import (
 	"github.com/leani-go/leani/internal/progress"
 )
 
+// missing counts the blocks of a range that are not stored yet.
+func (n *storedNode) missing(blocks chain.Range) uint64 {
+	var count uint64
+	for _, r := range n.history.Missing(blocks) {
+		count += r.Len()
+	}
+	return count
+}
+
 // fill reads the blocks of a range that are not stored yet from the era source, and merges index files
 // meanwhile.
 func (n *storedNode) fill(ctx context.Context, blocks chain.Range, observe func(progress.Count)) error {
@@ -22,11 +31,11 @@ func (n *storedNode) fill(ctx context.Context, blocks chain.Range, observe func(
 	if len(missing) == 0 {
 		return nil
 	}
-	folder, err := n.eraFolder()
+	folder, err := eraFolder(n.settings)
 	if err != nil {
 		return err
 	}
-	source, err := ingest.OpenEraFolder(folder, n.settings.Chain.FilePrefix())
+	source, err := openSource(folder, n.settings.Chain.FilePrefix())
 	if err != nil {
 		return err
 	}
@@ -56,6 +65,7 @@ func (n *storedNode) fill(ctx context.Context, blocks chain.Range, observe func(
 		Progress:          func(r ingest.Result) { observe(progress.Count{Blocks: r.Blocks, Bytes: r.Bytes}) },
 	})
 	stop()
+	err = explainHole(source, err)
 	if maintenanceErr := <-maintenance; maintenanceErr != nil {
 		err = errors.Join(err, fmt.Errorf("merge index files: %w", maintenanceErr))
 	}

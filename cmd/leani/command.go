@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -25,7 +27,7 @@ func newCommand(p *process) *cobra.Command {
 		Use:           "leani",
 		Short:         "A self-hosted Ethereum data node",
 		Long:          "Leani fills a store with verified Ethereum history and answers JSON-RPC queries from it.",
-		Args:          cobra.NoArgs,
+		Args:          noArguments,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -87,7 +89,13 @@ func (a *app) settings() (*config.Config, error) { return config.Load(a.configPa
 // action adapts a function to cobra. What it returns is a failure of the command, not of the
 // command line.
 func action(f func(cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
-	return func(cmd *cobra.Command, args []string) error { return failed(f(cmd, args)) }
+	return func(cmd *cobra.Command, args []string) error {
+		err := f(cmd, args)
+		if errors.Is(err, context.Canceled) && cmd.Context().Err() != nil {
+			err = errors.New("interrupted")
+		}
+		return failed(err)
+	}
 }
 
 // group is a command that only holds others.

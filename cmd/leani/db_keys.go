@@ -10,7 +10,7 @@ func newDBKeys(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "keys",
 		Short: "Print the rows of the catalog in key order",
-		Args:  cobra.NoArgs,
+		Args:  noArguments,
 		RunE: action(func(cmd *cobra.Command, _ []string) error {
 			return withNode(cmd.Context(), a, true, func(_ *config.Config, n node) error { return n.keys(cmd.Context(), a.stdout) })
 		}),

@@ -17,7 +17,7 @@ func newDBVerify(a *app) *cobra.Command {
 		Short: "Prove the store against itself",
 		Long: `Read everything that is stored and prove it: the catalog against the files, every page against its
 checksum, and transactions, receipts, logs and withdrawals against the roots in their headers.`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: action(func(cmd *cobra.Command, _ []string) error {
 			return withNode(cmd.Context(), a, true, func(_ *config.Config, n node) error { return dbVerify(cmd.Context(), a, n, asJSON) })
 		}),
@@ -27,7 +27,11 @@ checksum, and transactions, receipts, logs and withdrawals against the roots in 
 }
 
 func dbVerify(ctx context.Context, a *app, n node, asJSON bool) error {
-	reporter := a.reporter("db verify", 0, false)
+	held, err := n.status(ctx)
+	if err != nil {
+		return err
+	}
+	reporter := a.reporter("db verify", held.Blocks, false)
 	r, err := n.verify(ctx, reporter.Report)
 	reporter.Finish()
 	if err != nil {
@@ -44,19 +48,16 @@ func dbVerify(ctx context.Context, a *app, n node, asJSON bool) error {
 		for _, p := range r.Problems {
 			fmt.Fprintln(a.stdout, p)
 		}
-		fmt.Fprintf(a.stdout, "%s blocks in %s files, %s: %d problems\n", humanize.Comma(int64(r.Blocks)),
-			humanize.Comma(int64(r.Files)), humanize.IBytes(r.Bytes), len(r.Problems))
+		fmt.Fprintf(a.stdout, "%s in %s, %s: %s\n", counted(r.Blocks, "block"), counted(r.Files, "file"),
+			humanize.IBytes(r.Bytes), counted(uint64(len(r.Problems)), "problem"))
 	}
 	return problems(len(r.Problems))
 }
 
 // problems is the failure of a check that found some.
 func problems(n int) error {
-	switch n {
-	case 0:
+	if n == 0 {
 		return nil
-	case 1:
-		return fmt.Errorf("1 problem found")
 	}
-	return fmt.Errorf("%d problems found", n)
+	return fmt.Errorf("%s found: see docs/troubleshooting.md", counted(uint64(n), "problem"))
 }

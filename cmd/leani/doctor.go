@@ -52,7 +52,7 @@ func newDoctor(a *app) *cobra.Command {
 
 Nothing but the file itself is opened: no data directory, no source, no network. The exit code is
 3 when the file cannot be read or is invalid.`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: action(func(*cobra.Command, []string) error { return doctor(a, asJSON) }),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")

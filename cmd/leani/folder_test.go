@@ -34,7 +34,7 @@ func TestNamesOfEraFiles(t *testing.T) {
 			{"blocks0-54--unknown", ""},
 			{"blocks0-54-", ""},
 			{"blocks0-35-", "both hold [0, 36)"}, // the same blocks as era1 and as ere
-			{"blocks36-54-", "no file holds blocks [0, 36)"},
+			{"blocks36-54-", "no file holds blocks 0 to 35"},
 		} {
 			l := l.again()
 			l.set("chain", "name", fmt.Sprintf("%q", step.name))
@@ -115,7 +115,7 @@ func TestPartialFills(t *testing.T) {
 	if r := l.verify(); r.Digest != want {
 		t.Errorf("digest %s, want %s", r.Digest, want)
 	}
-	if out := l.must(fillArgs(all)...); !strings.Contains(out, "Blocks 0 to 54 are stored: 0 blocks") {
+	if out := l.must(fillArgs(all)...); !strings.Contains(out, "Blocks 0 to 54 are stored already") {
 		t.Error(out)
 	}
 	l.clean()

@@ -8,5 +8,6 @@ func newHistory(a *app) *cobra.Command {
 	return group("history", "Fill the store with history and see what it holds",
 		newHistoryFill(a),
 		newHistoryStatus(a),
+		newHistorySources(a),
 	)
 }

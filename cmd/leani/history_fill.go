@@ -23,13 +23,15 @@ func newHistoryFill(a *app) *cobra.Command {
 		Use:   "fill",
 		Short: "Read, verify and store a range of blocks",
 		Long: `Read a range of blocks from the history sources, verify it against the roots in its headers, and
-store it.
+store it. Proved are each block against its own header, the links between blocks, and block 0 against
+the genesis block where that is known; that the headers are those of the canonical chain is what the
+checksums of the source say.
 
 Both ends of the range belong to it. Blocks that are stored already are skipped, so that a run that
 was interrupted goes on where it stopped. One SIGINT or SIGTERM stops cleanly after what is being
 written; a second one at once. No other process may use the data directory meanwhile.`,
 		Example: "  leani history fill --from-block 0 --to-block 8191",
-		Args:    cobra.NoArgs,
+		Args:    noArguments,
 		RunE: action(func(cmd *cobra.Command, _ []string) error {
 			if err := span.validate(); err != nil {
 				return &usageError{err}
@@ -38,15 +40,15 @@ written; a second one at once. No other process may use the data directory meanw
 		}),
 	}
 	span.flags(cmd)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print progress and result as JSON lines")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print progress and outcome as JSON lines")
 	return cmd
 }
 
 // flags adds --from-block and --to-block, both required, with --from and --to as other names.
 func (s *blockSpan) flags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.Uint64Var(&s.From, "from-block", 0, "first `block` (also --from)")
-	flags.Uint64Var(&s.To, "to-block", 0, "last `block` (also --to)")
+	flags.Var((*blockNumber)(&s.From), "from-block", "first `block` (also --from)")
+	flags.Var((*blockNumber)(&s.To), "to-block", "last `block` (also --to)")
 	flags.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		switch name {
 		case "from", "to":
@@ -75,22 +77,45 @@ func (s *blockSpan) validate() error {
 func (s blockSpan) half() chain.Range { return chain.Range{From: s.From, To: s.To + 1} }
 
 func historyFill(ctx context.Context, a *app, span blockSpan, asJSON bool) error {
-	return withNode(ctx, a, false, func(_ *config.Config, n node) error {
-		blocks := span.half()
-		reporter := a.reporter("history fill", blocks.Len(), asJSON)
-		err := n.fill(ctx, blocks, reporter.Report)
-		summary := reporter.Finish()
-		switch {
-		case errors.Is(err, context.Canceled) && ctx.Err() != nil:
-			return fmt.Errorf("interrupted after %s; run the command again to go on", summary)
-		case err != nil:
-			return err
-		case asJSON:
-			return nil
-		}
-		_, err = fmt.Fprintf(a.stdout, "Blocks %d to %d are stored: %s.\n", span.From, span.To, summary)
-		return err
+	var (
+		reporter *progress.Reporter
+		missing  uint64
+	)
+	err := withNode(ctx, a, false, func(_ *config.Config, n node) error {
+		missing = n.missing(span.half())
+		reporter = a.reporter("history fill", missing, asJSON)
+		return n.fill(ctx, span.half(), reporter.Report)
 	})
+	if reporter == nil { // nothing was opened
+		if asJSON {
+			a.reporter("history fill", 0, true).Fail(err)
+		}
+		return err
+	}
+	switch {
+	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
+		return fmt.Errorf("interrupted after %s; run the command again to go on", reporter.Interrupt())
+	case err != nil:
+		reporter.Fail(err)
+		return err
+	}
+	summary := reporter.Finish()
+	switch {
+	case asJSON:
+	case missing == 0:
+		_, err = fmt.Fprintf(a.stdout, "%s stored already.\n", span.subject())
+	default:
+		_, err = fmt.Fprintf(a.stdout, "%s stored: %s.\n", span.subject(), summary)
+	}
+	return err
+}
+
+// subject begins a sentence about the span: "Blocks 5 to 7 are".
+func (s blockSpan) subject() string {
+	if s.From == s.To {
+		return fmt.Sprintf("Block %d is", s.From)
+	}
+	return fmt.Sprintf("Blocks %d to %d are", s.From, s.To)
 }
 
 // reporter shows progress: JSON lines on standard output, or for people on standard error.

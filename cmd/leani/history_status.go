@@ -16,7 +16,7 @@ func newHistoryStatus(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show which blocks the store holds",
-		Args:  cobra.NoArgs,
+		Args:  noArguments,
 		RunE: action(func(cmd *cobra.Command, _ []string) error {
 			return withNode(cmd.Context(), a, true, func(_ *config.Config, n node) error {
 				return historyStatus(cmd.Context(), a, n, asJSON)
@@ -50,8 +50,8 @@ func printStatus(w io.Writer, s statusReport) error {
 	for _, c := range s.Coverage {
 		fmt.Fprintf(w, "blocks        %d to %d\n", c.From, c.To)
 	}
-	_, err := fmt.Fprintf(w, "in all        %s blocks, %s transactions, %s logs\nfiles         %s, %s\n",
-		humanize.Comma(int64(s.Blocks)), humanize.Comma(int64(s.Transactions)), humanize.Comma(int64(s.Logs)),
+	_, err := fmt.Fprintf(w, "in all        %s, %s, %s\nfiles         %s, %s\n",
+		counted(s.Blocks, "block"), counted(s.Transactions, "transaction"), counted(s.Logs, "log"),
 		humanize.Comma(int64(s.Files)), humanize.IBytes(s.FileBytes))
 	return err
 }

@@ -44,14 +44,15 @@ The file is the one --config names. An existing file is never overwritten. Paths
 the working directory; paths inside the file start at the file.`,
 		Example: `  leani init --era /srv/era/mainnet
   leani --config lab.toml init --era era --chain-name lab --chain-id 424242 --genesis genesis.json.gz`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: action(func(*cobra.Command, []string) error { return initialise(a, f) }),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.dataDir, "data-dir", "", "data `directory` (default: data beside the file)")
 	flags.StringVar(&f.era, "era", "", "`directory` of the era files (default: era beside the file)")
 	flags.StringVar(&f.chainName, "chain-name", "mainnet", "`name` of the chain, which era file names start with")
-	flags.Uint64Var(&f.chainID, "chain-id", chain.MainnetChainID, "`id` of the chain (EIP-155)")
+	f.chainID = chain.MainnetChainID
+	flags.Var((*chainNumber)(&f.chainID), "chain-id", "`id` of the chain (EIP-155)")
 	flags.StringVar(&f.genesis, "genesis", "", "genesis.json `file` of a chain other than Mainnet; .gz is fine")
 	flags.StringVar(&f.rpcBind, "rpc-bind", "127.0.0.1:8545", "`address` of JSON-RPC over HTTP")
 	return cmd

@@ -11,10 +11,12 @@ import (
 	"github.com/leani-go/leani/internal/progress"
 )
 
-// backend is what the commands need of the packages below. Its methods may be called once each.
+// backend is what the commands need of the packages below.
 type backend interface {
 	// open opens the data directory of the settings. The caller closes the node.
 	open(ctx context.Context, o nodeOptions) (node, error)
+	// sources lists the files of the era source, and how much of them is stored.
+	sources(ctx context.Context, o nodeOptions) (sourcesReport, error)
 	// dumpSegment describes a segment file, page by page.
 	dumpSegment(ctx context.Context, path string, out io.Writer) error
 	// checkSegment reads every page of a segment file and proves what it can without others.
@@ -32,6 +34,8 @@ type nodeOptions struct {
 // node is an open data directory and what commands do with it. All methods stop soon after
 // their context is cancelled and return its error.
 type node interface {
+	// missing counts the blocks of a range that are not stored.
+	missing(blocks chain.Range) uint64
 	// fill makes every block of the range part of the store, in order, skipping what is
 	// there. What was committed when it stops stays; the next call goes on from there. observe
 	// takes the count of this call.
@@ -69,6 +73,26 @@ func withNode(ctx context.Context, a *app, readOnly bool, f func(*config.Config,
 type blockSpan struct {
 	From uint64 `json:"fromBlock"`
 	To   uint64 `json:"toBlock"`
+}
+
+// sourcesReport is what history sources prints.
+type sourcesReport struct {
+	Folder   string       `json:"folder"`
+	Coverage []blockSpan  `json:"coverage"` // of all files
+	Files    []sourceFile `json:"files"`
+	// Unreadable says of each listed file of the chain that cannot be used what is wrong with it.
+	Unreadable []string `json:"unreadable"`
+	// Note says why it is not known what is stored; empty when it is.
+	Note string `json:"note,omitempty"`
+}
+
+// sourceFile is a file of a source.
+type sourceFile struct {
+	Name string `json:"name"`
+	blockSpan
+	Bytes uint64 `json:"bytes"`
+	// Stored counts the blocks that the store holds already; null when it is not known.
+	Stored *uint64 `json:"storedBlocks"`
 }
 
 // statusReport is what history status prints.

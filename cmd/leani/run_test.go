@@ -54,6 +54,7 @@ type fakeNode struct {
 	onFill   func(ctx context.Context, blocks chain.Range, observe func(progress.Count)) error
 	onServe  func(ctx context.Context, ready func(string)) error
 	report   statusReport
+	source   sourcesReport
 	verified verifyReport
 	segment  segmentReport
 	opened   []nodeOptions
@@ -67,6 +68,12 @@ func (f *fakeNode) open(_ context.Context, o nodeOptions) (node, error) {
 
 func (f *fakeNode) fill(ctx context.Context, blocks chain.Range, observe func(progress.Count)) error {
 	return f.onFill(ctx, blocks, observe)
+}
+
+func (f *fakeNode) missing(blocks chain.Range) uint64 { return blocks.Len() }
+
+func (f *fakeNode) sources(context.Context, nodeOptions) (sourcesReport, error) {
+	return f.source, nil
 }
 
 func (f *fakeNode) serve(ctx context.Context, ready func(string)) error { return f.onServe(ctx, ready) }
@@ -150,7 +157,10 @@ func TestInterruptedFill(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	code := h.run(append(args, "history", "fill", "--from-block", "5", "--to-block", "9"))
+	code := h.run(append(args, "history", "fill", "--from-block", "5", "--to-block", "9", "--json"))
+	if !strings.HasPrefix(h.out.String(), `{"event":"interrupted","blocks":3,`) {
+		t.Errorf("got %s", h.out.String())
+	}
 	if code != exitFailure || !strings.HasPrefix(h.err.String(), "error: interrupted after 3 blocks") || !strings.Contains(h.err.String(), "run the command again") {
 		t.Errorf("code %d: %s", code, h.err.String())
 	}
@@ -168,6 +178,7 @@ func TestFill(t *testing.T) {
 	}{
 		{"done", nil, false, exitOK, "Blocks 0 to 9 are stored: 10 blocks, 1.0 MiB", ""},
 		{"done, JSON", nil, true, exitOK, `{"event":"done","blocks":10,"bytes":1048576,"totalBlocks":10,`, ""},
+		{"failed, JSON", errors.New("bad root"), true, exitFailure, `{"event":"error","reason":"bad root","blocks":10,`, "error: bad root\n"},
 		{"failed", errors.New("read era file x: block 4: bad root"), false, exitFailure, "", "error: read era file x: block 4: bad root\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -199,7 +210,7 @@ func TestLookingCommands(t *testing.T) {
 		{[]string{"history", "status", "--json"}, exitOK, `"fromBlock": 20`},
 		{[]string{"db", "inspect"}, exitOK, "inspected\n"},
 		{[]string{"db", "keys"}, exitOK, "meta version\n"},
-		{[]string{"db", "verify"}, exitFailure, "data/7: bad root\n20 blocks in 3 files, 2.0 KiB: 1 problems\n"},
+		{[]string{"db", "verify"}, exitFailure, "data/7: bad root\n20 blocks in 3 files, 2.0 KiB: 1 problem\n"},
 		{[]string{"db", "verify", "--json"}, exitFailure, `"data/7: bad root"`},
 		{[]string{"segment", "dump", "f.seg"}, exitOK, "dump of f.seg\n"},
 		{[]string{"segment", "check", "f.seg"}, exitOK, "f.seg: data, blocks 0 to 9, 12 pages, 4.0 KiB: 0 problems\n"},

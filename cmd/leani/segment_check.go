@@ -13,7 +13,7 @@ func newSegmentCheck(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check FILE",
 		Short: "Check every page of a segment file",
-		Args:  cobra.ExactArgs(1),
+		Args:  oneFile,
 		RunE: action(func(cmd *cobra.Command, args []string) error {
 			return segmentCheck(cmd.Context(), a, args[0], asJSON)
 		}),
@@ -38,8 +38,8 @@ func segmentCheck(ctx context.Context, a *app, path string, asJSON bool) error {
 		for _, p := range r.Problems {
 			fmt.Fprintln(a.stdout, p)
 		}
-		fmt.Fprintf(a.stdout, "%s: %s, blocks %d to %d, %s pages, %s: %d problems\n", path, r.Kind, r.Blocks.From, r.Blocks.To,
-			humanize.Comma(int64(r.Pages)), humanize.IBytes(r.Bytes), len(r.Problems))
+		fmt.Fprintf(a.stdout, "%s: %s, %s, %s, %s: %s\n", path, r.Kind, r.Blocks, counted(r.Pages, "page"),
+			humanize.IBytes(r.Bytes), counted(uint64(len(r.Problems)), "problem"))
 	}
 	return problems(len(r.Problems))
 }

@@ -15,7 +15,7 @@ func newServe(a *app) *cobra.Command {
 		Long: `Answer Ethereum JSON-RPC over HTTP from what the store holds.
 
 One SIGINT or SIGTERM ends it after the running requests; a second one at once.`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: action(func(cmd *cobra.Command, _ []string) error { return serve(cmd.Context(), a) }),
 	}
 }

@@ -53,7 +53,7 @@ func newVersion(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Args:  cobra.NoArgs,
+		Args:  noArguments,
 		RunE: action(func(*cobra.Command, []string) error {
 			v := currentVersion()
 			if asJSON {

@@ -4,7 +4,7 @@
 // A Reporter draws a bar on a terminal, prints a plain line every few seconds elsewhere, or
 // prints JSON lines for scripts. It only formats what it is told: it does not count, does not
 // know where blocks come from, and never slows the work down (a report between two lines costs
-// one lock and no I/O). Except for the bar, which redraws itself until Finish, it has no
+// one lock and no I/O). Except for the bar, which redraws itself until the end, it has no
 // goroutine; time comes from Options.Now alone.
 //
 // A Reporter is safe for concurrent use.
@@ -70,12 +70,13 @@ type Reporter struct {
 	count    Count
 	printed  time.Time // when the last line was printed
 	finished bool
+	elapsed  time.Duration // until it was finished
 
 	container *mpb.Progress // of Style Bar
 	bar       *mpb.Bar
 }
 
-// New starts the clock of a run. The caller ends it with Finish.
+// New starts the clock of a run. The caller ends it with Finish, Interrupt or Fail.
 func New(o Options) *Reporter {
 	if o.Every <= 0 {
 		o.Every = DefaultEvery
@@ -118,18 +119,29 @@ func (r *Reporter) Report(c Count) {
 	case Lines:
 		fmt.Fprintf(r.options.Out, "%s %s\n", r.options.Label, s.text())
 	case JSON:
-		s.writeJSON(r.options.Out, "progress")
+		s.writeJSON(r.options.Out, "progress", "")
 	}
 }
 
-// Finish ends the display and gives the totals of the run. JSON style prints them as last
-// line. Later calls only repeat the totals.
-func (r *Reporter) Finish() Summary {
+// Finish ends the display of a run that did what it was to do, and gives its totals. JSON style prints
+// them as last line, with the event "done". Of Finish, Interrupt and Fail the first call counts; later
+// ones only repeat the totals.
+func (r *Reporter) Finish() Summary { return r.end("done", "") }
+
+// Interrupt is Finish for a run that was told to stop; the event is "interrupted".
+func (r *Reporter) Interrupt() Summary { return r.end("interrupted", "") }
+
+// Fail is Finish for a run that failed; the event is "error", with the text of err as reason.
+func (r *Reporter) Fail(err error) Summary { return r.end("error", err.Error()) }
+
+func (r *Reporter) end(event, reason string) Summary {
 	r.mu.Lock()
 	first := !r.finished
 	r.finished = true
-	elapsed := r.options.Now().Sub(r.started)
-	s := Summary{Count: r.count, Elapsed: elapsed}
+	if first {
+		r.elapsed = r.options.Now().Sub(r.started)
+	}
+	s := Summary{Count: r.count, Elapsed: r.elapsed}
 	r.mu.Unlock()
 
 	if !first {
@@ -140,7 +152,7 @@ func (r *Reporter) Finish() Summary {
 		r.bar.Abort(false) // no effect on a bar that is full
 		r.container.Wait()
 	case r.options.Style == JSON:
-		s.state(r.options.Total).writeJSON(r.options.Out, "done")
+		s.state(r.options.Total).writeJSON(r.options.Out, event, reason)
 	}
 	return s
 }
@@ -172,7 +184,7 @@ type Summary struct {
 // "801 blocks, 136 MiB in 2.1s (381 blocks/s, 64.8 MiB/s)".
 func (s Summary) String() string {
 	st := s.state(0)
-	return fmt.Sprintf("%s blocks, %s in %s (%s blocks/s, %.1f MiB/s)", humanize.Comma(int64(s.Blocks)),
+	return fmt.Sprintf("%s, %s in %s (%s blocks/s, %.1f MiB/s)", blocks(s.Blocks),
 		humanize.IBytes(s.Bytes), s.Elapsed.Round(10*time.Millisecond), rate(st.BlocksPerSecond), st.BytesPerSecond/(1<<20))
 }
 

@@ -3,6 +3,7 @@ package progress
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -90,6 +91,38 @@ func TestJSON(t *testing.T) {
 	}
 }
 
+// The last line tells how a run ended, and there is one.
+func TestEnds(t *testing.T) {
+	for want, end := range map[string]func(*Reporter){
+		`{"event":"done","blocks":100,`:                             func(r *Reporter) { r.Finish() },
+		`{"event":"interrupted","blocks":100,`:                      func(r *Reporter) { r.Interrupt() },
+		`{"event":"error","reason":"read \"x\": bad","blocks":100,`: func(r *Reporter) { r.Fail(errors.New(`read "x": bad`)) },
+	} {
+		var out bytes.Buffer
+		c := newClock()
+		r := New(Options{Out: &out, Style: JSON, Total: 1000, Now: c.Now})
+		drive(r, c, 1)
+		end(r)
+		r.Finish()
+		if got := out.String(); !strings.HasPrefix(got, want) || strings.Count(got, "\n") != 1 {
+			t.Errorf("got %swant %s", got, want)
+		}
+	}
+}
+
+// A run that counts no bytes shows none, and one block is one.
+func TestTextLeavesOutWhatIsUnknown(t *testing.T) {
+	for want, s := range map[string]state{
+		"3 blocks, 2.0 blocks/s":                  {Count: Count{Blocks: 3}, BlocksPerSecond: 2},
+		"0/1 block, 0.0%, 0.0 blocks/s":           {TotalBlock: 1},
+		"1/3 blocks, 33.3%, 2.0 blocks/s, ETA 1s": {Count: Count{Blocks: 1}, TotalBlock: 3, BlocksPerSecond: 2},
+	} {
+		if got := s.text(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
 // The rate follows what happens now, not the average of the whole run, and falls while nothing
 // happens.
 func TestRateIsRecent(t *testing.T) {
@@ -106,7 +139,7 @@ func TestRateIsRecent(t *testing.T) {
 	if s.BlocksPerSecond != 0 {
 		t.Errorf("got %v blocks/s after a minute of standstill", s.BlocksPerSecond)
 	}
-	if !strings.Contains(s.text(), "ETA -") {
+	if strings.Contains(s.text(), "ETA") {
 		t.Errorf("got %s", s.text())
 	}
 	r.Finish()

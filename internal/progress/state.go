@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -32,19 +33,30 @@ func (s state) left() (time.Duration, bool) {
 	return time.Duration(seconds * float64(time.Second)), true
 }
 
-// text is the state in one line.
+// text is the state in one line. What is not known, such as bytes of a run that counts none, is left out.
 func (s state) text() string {
-	blocks := humanize.Comma(int64(s.Blocks))
+	var b strings.Builder
 	if s.TotalBlock > 0 {
-		blocks = fmt.Sprintf("%s/%s blocks, %.1f%%", blocks, humanize.Comma(int64(s.TotalBlock)), 100*float64(s.Blocks)/float64(s.TotalBlock))
+		fmt.Fprintf(&b, "%s/%s, %.1f%%", humanize.Comma(int64(s.Blocks)), blocks(s.TotalBlock), 100*float64(s.Blocks)/float64(s.TotalBlock))
 	} else {
-		blocks += " blocks"
+		b.WriteString(blocks(s.Blocks))
 	}
-	eta := "-"
+	fmt.Fprintf(&b, ", %s blocks/s", rate(s.BlocksPerSecond))
+	if s.Bytes > 0 {
+		fmt.Fprintf(&b, ", %.1f MiB/s", s.BytesPerSecond/(1<<20))
+	}
 	if left, ok := s.left(); ok {
-		eta = left.Round(time.Second).String()
+		fmt.Fprintf(&b, ", ETA %s", left.Round(time.Second))
 	}
-	return fmt.Sprintf("%s, %s blocks/s, %.1f MiB/s, ETA %s", blocks, rate(s.BlocksPerSecond), s.BytesPerSecond/(1<<20), eta)
+	return b.String()
+}
+
+// blocks is a number of blocks in words.
+func blocks(n uint64) string {
+	if n == 1 {
+		return "1 block"
+	}
+	return humanize.Comma(int64(n)) + " blocks"
 }
 
 // rate shows small rates with a decimal and large ones without.
@@ -56,9 +68,10 @@ func rate(perSecond float64) string {
 }
 
 // writeJSON prints the state as one line. Rates are rounded to a thousandth.
-func (s state) writeJSON(w io.Writer, event string) {
+func (s state) writeJSON(w io.Writer, event, reason string) {
 	line := struct {
-		Event string `json:"event"`
+		Event  string `json:"event"`
+		Reason string `json:"reason,omitempty"`
 		Count
 		TotalBlocks     uint64   `json:"totalBlocks,omitempty"`
 		ElapsedSeconds  float64  `json:"elapsedSeconds"`
@@ -66,7 +79,7 @@ func (s state) writeJSON(w io.Writer, event string) {
 		BytesPerSecond  float64  `json:"bytesPerSecond"`
 		ETASeconds      *float64 `json:"etaSeconds,omitempty"`
 	}{
-		Event: event, Count: s.Count, TotalBlocks: s.TotalBlock, ElapsedSeconds: thousandths(s.Elapsed.Seconds()),
+		Event: event, Reason: reason, Count: s.Count, TotalBlocks: s.TotalBlock, ElapsedSeconds: thousandths(s.Elapsed.Seconds()),
 		BlocksPerSecond: thousandths(s.BlocksPerSecond), BytesPerSecond: thousandths(s.BytesPerSecond),
 	}
 	if left, ok := s.left(); ok && event == "progress" {
