@@ -15,7 +15,10 @@ COUNT ?= 6
 BIND ?= 127.0.0.1:8545
 
 # Packages whose goroutines meet; the others gain nothing from the race detector.
-RACE = ./cmd/... ./engine/... ./ingest/... ./internal/progress ./segments/... ./serve/...
+RACE = ./codec ./engine/... ./ingest/... ./internal/lowpriority ./internal/progress ./segments ./serve/...
+# Packages that decode what others wrote: make check runs their fuzz targets for a moment.
+DECODERS = ./chain ./codec ./config ./engine ./ingest/era ./internal/header ./internal/hexenc \
+	./internal/receipt ./internal/rlp ./keys ./segments ./serve/rpc
 
 .DEFAULT_GOAL := help
 .PHONY: help build run demo test race invariants crash fuzz golden generate lint fmt bench bench-large bench-compare check clean
@@ -32,14 +35,14 @@ run: build ## fill a demo store from bundled Mainnet blocks and serve it on BIND
 demo: build ## the same on a free port, with a few queries; ends by itself
 	$(GO) run ./internal/tools/demo
 
-test: ## run all tests of PKG
-	$(GO) test -timeout 10m $(PKG)
+test: ## run all tests of PKG; says how long packages take and what is skipped
+	$(GO) run ./internal/tools/task test -timeout 10m $(PKG)
 
-race: ## run the tests of concurrent packages with the race detector
-	$(GO) test -race -timeout 15m $(RACE)
+race: ## run the tests of concurrent packages, shortened, with the race detector and invariants
+	$(GO) run ./internal/tools/task test -race -short -tags invariants -timeout 15m $(RACE)
 
 invariants: ## run the tests with the checks of internal/invariants
-	$(GO) test -tags invariants -timeout 15m $(PKG)
+	$(GO) run ./internal/tools/task test -tags invariants -timeout 15m $(PKG)
 
 crash: ## run HISTORIES random histories of the store with crashes, and every single crash and error
 	$(GO) test -timeout 60m -run 'Crash|EveryOperation' -count 1 ./engine ./engine/history -crash.histories $(HISTORIES)
@@ -70,8 +73,8 @@ bench-large: ## queries of a long chain with little memory; needs 2 GB in data/b
 bench-compare: ## compare BENCH of PKG with revision REF
 	$(GO) run ./internal/tools/task bench-compare -ref '$(REF)' -bench '$(BENCH)' -count $(COUNT) -pkg '$(PKG)'
 
-check: lint test race ## all that CI runs besides test: lint, tests (layering among them), race, short fuzz
-	$(GO) run ./internal/tools/task fuzz -time 3s $(PKG)
+check: lint test race ## all that CI runs: lint, tests (layering among them), race, decoders fuzzed for 2 s each
+	$(GO) run ./internal/tools/task fuzz -time 2s $(DECODERS)
 
 clean: ## remove what the other targets made
 	rm -rf bin data/demo data/run data/bench

@@ -1,5 +1,6 @@
 // Command task holds what the Makefile's recipes would otherwise be shell programs for.
 //
+//	task test [flags] [packages]             run tests, with a report of times and skipped tests
 //	task fuzz [-time 10s] [packages]         run every fuzz target for a while
 //	task golden                              rewrite the golden files of all packages
 //	task bench-compare -ref REF [-bench X]   compare benchmarks with another revision
@@ -29,10 +30,10 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	tasks := map[string]func(context.Context, []string) error{
-		"fuzz": fuzz, "golden": golden, "bench-compare": benchCompare, "fmt-check": formatCheck,
+		"test": test, "fuzz": fuzz, "golden": golden, "bench-compare": benchCompare, "fmt-check": formatCheck,
 	}
 	if len(args) == 0 || tasks[args[0]] == nil {
-		return fmt.Errorf("usage: task fuzz|golden|bench-compare|fmt-check [flags]")
+		return fmt.Errorf("usage: task test|fuzz|golden|bench-compare|fmt-check [flags]")
 	}
 	return tasks[args[0]](ctx, args[1:])
 }
