@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 )
 
@@ -46,13 +45,12 @@ type runningNode struct {
 	exited chan error // receives once
 }
 
-// serve starts the node and waits until it listens. It runs in a process group of its own, so
-// that Ctrl-C reaches it only through us.
+// serve starts the node and waits until it listens.
 func (d *demo) serve(ctx context.Context) (*runningNode, error) {
 	args := d.arguments("--log-format", "json", "serve")
 	fmt.Printf("\n$ leani %s &\n", strings.Join(args, " "))
 	cmd := exec.Command(d.binary, args...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	setApart(cmd)
 	log, err := cmd.StderrPipe()
 	if err != nil {
 		return nil, err
