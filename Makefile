@@ -21,7 +21,7 @@ DECODERS = ./chain ./codec ./config ./engine ./ingest/era ./internal/header ./in
 	./internal/receipt ./internal/rlp ./keys ./segments ./serve/rpc
 
 .DEFAULT_GOAL := help
-.PHONY: help build run demo test race invariants crash fuzz golden generate lint fmt bench bench-large bench-compare check clean
+.PHONY: help build run demo test race invariants crash e2e fuzz golden generate lint fmt bench bench-large bench-compare check clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -46,6 +46,9 @@ invariants: ## run the tests with the checks of internal/invariants
 
 crash: ## run HISTORIES random histories of the store with crashes, and every single crash and error
 	$(GO) test -timeout 60m -run 'Crash|EveryOperation' -count 1 ./engine ./engine/history -crash.histories $(HISTORIES)
+
+e2e: ## run the end-to-end tests at length: kills, flipped bits, memory
+	$(GO) test -timeout 120m -count 1 ./cmd/leani -e2e.long
 
 fuzz: ## run every fuzz target of PKG for FUZZTIME
 	$(GO) run ./internal/tools/task fuzz -time $(FUZZTIME) $(PKG)

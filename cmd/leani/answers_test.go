@@ -138,9 +138,7 @@ func checkAnswers(tb testing.TB, url string, queries []*query, clients, rounds i
 // after a restart, and with all senders stored. On the way the blocks are compared with their source, and
 // the peak of memory with the budget. (STO-016, INV-22)
 func TestChainlab(t *testing.T) {
-	if testing.Short() || raceEnabled {
-		t.Skip("takes a while")
-	}
+	skipSlow(t)
 	c, queries := chainlab(t), chainlabQueries(t)
 	l := newLab(t, c)
 	l.measured("fill", fillArgs(c.blocks)...)
@@ -148,13 +146,23 @@ func TestChainlab(t *testing.T) {
 	source := readSource(t, c.files[0])
 	l.checkBlocks(source, c.blocks, 32)
 
-	for _, when := range []string{"after the fill", "after a restart"} {
-		s := l.serveMeasured(when)
-		checkAnswers(t, s.url, queries, 8, 1)
-		l.stoppedMeasured(s, when)
+	s := l.serveMeasured("after the fill")
+	checkAnswers(t, s.url, queries, 8, 1)
+	l.stoppedMeasured(s, "after the fill")
+
+	n, err := l.tryOpen(true)
+	if err != nil {
+		t.Fatal(err)
 	}
+	asker, stop := serveWithin(t, n)
+	checkAnswers(t, asker.url, queries, 2, 1)
+	stop()
+	if err := n.close(); err != nil {
+		t.Fatal(err)
+	}
+
 	l.fillSenders()
-	s := l.serveMeasured("with senders")
+	s = l.serveMeasured("with senders")
 	checkAnswers(t, s.url, queries, 8, 2)
 	greedy(t, s.url, c.blocks)
 	l.stoppedMeasured(s, "with senders")
@@ -193,9 +201,7 @@ func greedy(tb testing.TB, url string, blocks chain.Range) {
 
 // Answers do not depend on how blocks lie in files, whether these were merged, or on the page cache.
 func TestChainlabInManyFiles(t *testing.T) {
-	if testing.Short() || raceEnabled {
-		t.Skip("takes a while")
-	}
+	skipSlow(t)
 	c, queries := chainlab(t), chainlabQueries(t)
 	l := newLab(t, c)
 	n := l.open(false)

@@ -158,6 +158,7 @@ func (l *sourceLab) fill(t *testing.T, i int, recounted bool) (string, error) {
 // or the place in it when the digest does not show the damage already. The store keeps what it had, and
 // good blocks at most. (SRC-030)
 func TestFlippedBitsOfSources(t *testing.T) {
+	skipWithRace(t)
 	count := 40
 	if *longTests {
 		count = 4000
@@ -203,6 +204,7 @@ func (l *sourceLab) flipContent(t *testing.T, path string, original []byte, vict
 // A bit of a body or of receipts that was flipped before compression is found by the roots of the
 // header. (SRC-030)
 func TestFlippedBitsOfBlocks(t *testing.T) {
+	skipWithRace(t)
 	count := 60
 	if *longTests {
 		count = 4000
@@ -230,6 +232,7 @@ func TestFlippedBitsOfBlocks(t *testing.T) {
 // A header that was changed has another hash, so that it does not fit to the block above it, be that
 // stored already or in the same file. Nothing but the digest of the file proves the uppermost header.
 func TestFlippedBitsOfHeaders(t *testing.T) {
+	skipWithRace(t)
 	l, rng := newSourceLab(t), seeded(t)
 	for i, path := range l.paths {
 		original := readFile(t, path)

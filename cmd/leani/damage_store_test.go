@@ -180,6 +180,7 @@ func (l *lab) files(elem ...string) (paths []string) {
 // A flipped bit anywhere in a segment file is found by db verify, which names the file, and never makes
 // an answer wrong: queries that touch it get an internal error.
 func TestFlippedBitsOfSegments(t *testing.T) {
+	skipWithRace(t)
 	count := 10
 	if *longTests {
 		count = 1000
@@ -194,9 +195,7 @@ func TestFlippedBitsOfSegments(t *testing.T) {
 
 // The same with more logs in an index than a query would rather scan.
 func TestFlippedBitsOfLargerSegments(t *testing.T) {
-	if testing.Short() || raceEnabled {
-		t.Skip("takes a while")
-	}
+	skipSlow(t)
 	count := 6
 	if *longTests {
 		count = 500
@@ -266,6 +265,7 @@ func (l *lab) inspectDamage(n *storedNode, e *exam, path string) (int, error) {
 // The database's log ends with the last commits, and Pebble cannot tell a damaged end from one that was
 // torn by a crash. Such a store is as it was before these commits: it answers for the blocks that it has.
 func TestFlippedBitsOfDatabase(t *testing.T) {
+	skipWithRace(t)
 	count := 12
 	if *longTests {
 		count = 2000

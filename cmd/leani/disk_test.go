@@ -30,9 +30,7 @@ func TestTwoNodesOnOneStore(t *testing.T) {
 // A disk that takes no more bytes fails the fill with the cause, and keeps what was committed. With room
 // again the next fill goes on. (STO-024, STO-005)
 func TestFullDisk(t *testing.T) {
-	if testing.Short() || raceEnabled {
-		t.Skip("takes a while")
-	}
+	skipSlow(t)
 	c := chainlab(t)
 	l := newLab(t, c)
 	l.smallSegments()
@@ -76,6 +74,7 @@ func TestFullDisk(t *testing.T) {
 // The same with a limit of the size of files, which needs no rights: the database cannot be made, or a
 // segment not be written.
 func TestFileSizeLimit(t *testing.T) {
+	skipWithRace(t)
 	l := newLab(t, bundled(t))
 	for _, kib := range []int{0, 1, 100, 5000} {
 		args := append([]string{"--config", l.config}, fillArgs(bundledSpans[1])...)

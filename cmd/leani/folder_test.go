@@ -14,6 +14,7 @@ import (
 // The name of the chain picks files by the start of their names, and nothing else in a name counts: what
 // a file holds follows from its index.
 func TestNamesOfEraFiles(t *testing.T) {
+	skipWithRace(t)
 	all := chain.Range{From: 0, To: 55}
 	c := conformance(t, "blocks0-54-", "blocks0-54--unknown-00000-d226371d-noproofs.ere", all)
 	folder := shareddata.Path(t, "era", "rpc-compat-chain")
@@ -95,6 +96,7 @@ func (l *lab) again() *lab {
 // A store filled piece by piece, from the inside of files and in any order, is the same as one filled at
 // once; what is there already is not read again.
 func TestPartialFills(t *testing.T) {
+	skipWithRace(t)
 	all := chain.Range{From: 0, To: 55}
 	c := conformance(t, "blocks0-54-", "blocks0-54--unknown-00000-d226371d-noproofs.ere", all)
 	source := readSource(t, c.files[0])

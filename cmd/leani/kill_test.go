@@ -122,9 +122,7 @@ func filled(t *testing.T, c testChain) *lab {
 // A fill that is killed again and again loses nothing that was committed, goes on from there, and ends
 // with the same store as an undisturbed one, without anything left over. (STO-015, INV-30)
 func TestKilledFill(t *testing.T) {
-	if testing.Short() || raceEnabled {
-		t.Skip("takes a while")
-	}
+	skipSlow(t)
 	c := chainlab(t)
 	want := filled(t, c).verify().Digest
 	rounds := 1
@@ -204,6 +202,7 @@ func TestKilledFillOfOneFile(t *testing.T) {
 
 // Kills that hit a fill of few blocks anywhere, while the store is created among others.
 func TestKilledFillOfFewBlocks(t *testing.T) {
+	skipWithRace(t)
 	c := bundled(t)
 	want := newLab(t, c)
 	for _, s := range bundledSpans {
@@ -247,12 +246,48 @@ func TestKilledFillOfFewBlocks(t *testing.T) {
 	l.clean()
 }
 
+// A node that is killed while it serves, merges files and stores senders in the background answers the
+// same when it is back, and nothing is left over. (INV-30)
+func TestKilledServe(t *testing.T) {
+	skipSlow(t)
+	c := chainlab(t)
+	c.blocks = chain.Range{From: 0, To: 120}
+	l := newLab(t, c)
+	l.smallSegments()
+	l.must(fillArgs(c.blocks)...)
+	want := l.verify().Digest
+	runs := []chain.Range{{From: 1, To: 3}, {From: 60, To: 61}, {From: 118, To: 120}}
+	e := l.examine(runs)
+	kills := 6
+	if *longTests {
+		kills = 100
+	}
+	rng := seeded(t)
+	for range kills {
+		s := l.serve()
+		if wrong, refused := e.sit(newClient(s.url)); len(wrong) > 0 || refused > 0 {
+			t.Errorf("%d refused, wrong: %q", refused, wrong)
+		}
+		select {
+		case <-s.exited:
+			t.Fatalf("serve ended: %v\n%s", s.err, s.log.String())
+		case <-time.After(time.Duration(rng.IntN(int(300 * time.Millisecond)))):
+		}
+		if err := s.kill(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.fillSenders() // opens the store for writing, which tidies it up
+	if got := l.verify().Digest; got != want {
+		t.Errorf("digest %s, want %s", got, want)
+	}
+	l.clean()
+}
+
 // One signal stops a fill cleanly: what is being written is committed, the message says how to go on,
 // and the next run does. A second one ends it at once with code 130. (CLI-008)
 func TestInterruptedFillGoesOn(t *testing.T) {
-	if testing.Short() || raceEnabled {
-		t.Skip("takes a while")
-	}
+	skipSlow(t)
 	c := chainlab(t)
 	l := newLab(t, c)
 	l.smallSegments()

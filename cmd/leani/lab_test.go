@@ -22,6 +22,24 @@ import (
 	"github.com/leani-go/leani/internal/shareddata"
 )
 
+// skipSlow leaves out a test that takes many seconds, where time is short or everything is slow.
+func skipSlow(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("slow: left out with -short")
+	}
+	skipWithRace(t)
+}
+
+// skipWithRace leaves out a test in which the race detector finds nothing: what it repeats runs on one
+// goroutine, or others run the same.
+func skipWithRace(t *testing.T) {
+	t.Helper()
+	if raceEnabled {
+		t.Skip("left out with the race detector")
+	}
+}
+
 // lab is a node in a directory of its own: settings, a folder of era files, a store. Its commands
 // run in processes of their own, or it is opened within the test.
 type lab struct {

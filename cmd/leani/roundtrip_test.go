@@ -185,7 +185,6 @@ func (l *lab) checkBlocks(source []sourceBlock, want chain.Range, sample int) {
 func TestRoundTrip(t *testing.T) {
 	type file struct {
 		testChain
-		long   bool
 		sample int
 	}
 	var files []file
@@ -194,7 +193,7 @@ func TestRoundTrip(t *testing.T) {
 		c.files, c.blocks = c.files[i:i+1], s
 		files = append(files, file{testChain: c, sample: 1})
 	}
-	if !testing.Short() {
+	if !testing.Short() && !raceEnabled {
 		era := func(elem ...string) []string {
 			return []string{shareddata.Path(t, append([]string{"era"}, elem...)...)}
 		}
@@ -214,13 +213,10 @@ func TestRoundTrip(t *testing.T) {
 		era1.files, ere.files = era("mainnet", "mainnet-00000-5ec1ffb8.era1"), era("mainnet", "mainnet-00000-a6860fef-noproofs.ere")
 		sepolia := testChain{name: "sepolia", id: 11155111, blocks: chain.Range{From: 172032, To: 180224},
 			files: era("sepolia", "sepolia-00021-af105ff1-noproofs.ere")}
-		files = append(files, file{era1, true, 64}, file{ere, true, 64}, file{sepolia, true, 64})
+		files = append(files, file{era1, 64}, file{ere, 64}, file{sepolia, 64})
 	}
 	for _, f := range files {
 		t.Run(fmt.Sprintf("%s/%d", f.name, f.blocks.From), func(t *testing.T) {
-			if f.long && raceEnabled {
-				t.Skip("too slow with the race detector")
-			}
 			l := newLab(t, f.testChain)
 			l.must(fillArgs(f.blocks)...)
 			source := readSource(t, f.files[0])

@@ -154,19 +154,6 @@ func (c *client) call(method, params string) (reply, error) {
 	return r, nil
 }
 
-// result calls a method that has to succeed.
-func (c *client) result(tb testing.TB, method, params string) json.RawMessage {
-	tb.Helper()
-	r, err := c.call(method, params)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if r.Error != nil {
-		tb.Fatalf("%s %s: error %d %s", method, params, r.Error.Code, r.Error.Message)
-	}
-	return r.Result
-}
-
 // serveWithin serves an open node within the test, without the work in the background, until stop is
 // called.
 func serveWithin(tb testing.TB, n *storedNode) (c *client, stop func()) {
