@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"runtime"
+	"syscall"
 	"time"
 
 	"github.com/leani-go/leani/engine/history"
@@ -46,6 +48,20 @@ func (n *storedNode) newServer() (*rpc.Server, error) {
 	})
 }
 
+// explainListen adds what to do about it to an error of listening.
+func explainListen(err error) error {
+	err = fmt.Errorf("listen on rpc.http_bind: %w", err)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return fmt.Errorf("%w: stop the other process that listens there, or choose another rpc.http_bind", err)
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return fmt.Errorf("%w: no interface of this machine has the address; choose another rpc.http_bind", err)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%w: ports below 1024 need a privilege; choose another rpc.http_bind", err)
+	}
+	return err
+}
+
 // serve runs the RPC server and the background work until the context ends, or one of them fails.
 func (n *storedNode) serve(ctx context.Context, ready func(url string)) error {
 	server, err := n.newServer()
@@ -54,7 +70,7 @@ func (n *storedNode) serve(ctx context.Context, ready func(url string)) error {
 	}
 	listener, err := net.Listen("tcp", n.settings.RPC.HTTPBind.String())
 	if err != nil {
-		return errors.Join(fmt.Errorf("listen on rpc.http_bind: %w", err), server.Shutdown(ctx))
+		return errors.Join(explainListen(err), server.Shutdown(ctx))
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -24,9 +24,14 @@ type app struct {
 func newCommand(p *process) *cobra.Command {
 	a := &app{process: p, logFormat: choice{value: "pretty", allowed: []string{"pretty", "json"}}}
 	root := &cobra.Command{
-		Use:           "leani",
-		Short:         "A self-hosted Ethereum data node",
-		Long:          "Leani fills a store with verified Ethereum history and answers JSON-RPC queries from it.",
+		Use:   "leani",
+		Short: "A self-hosted Ethereum data node",
+		Long: `Leani fills a store with verified Ethereum history and answers JSON-RPC queries from it.
+
+The log goes to standard error. Its filter has parts, separated by commas: a level for everything, and
+component=level for one component. Levels are trace, debug, info, warn, error and off; trace is debug.
+Components are engine (the store), history (blocks in it) and rpc (JSON-RPC). For example
+rpc=debug,warn.`,
 		Args:          noArguments,
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -39,7 +44,7 @@ func newCommand(p *process) *cobra.Command {
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.configPath, "config", "./leani.toml", "settings `file`; init writes it [env LEANI_CONFIG]")
 	flags.Var(&a.logFormat, "log-format", "log format: pretty or json")
-	flags.StringVar(&a.logFilter, "log-filter", "info", "log `filter`: a level, or parts like ingest=debug,info [env LEANI_LOG]")
+	flags.StringVar(&a.logFilter, "log-filter", "info", "log `filter`: a level, or parts like rpc=debug,info; see leani --help [env LEANI_LOG]")
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return a.environment(cmd) }
 
 	root.AddCommand(
@@ -68,6 +73,9 @@ func (a *app) environment(cmd *cobra.Command) error {
 		}
 	}
 	if _, err := parseLogFilter(a.logFilter); err != nil {
+		if value := a.getenv("LEANI_LOG"); value != "" && value == a.logFilter {
+			return fmt.Errorf("environment variable LEANI_LOG: %w", err)
+		}
 		return fmt.Errorf("--log-filter: %w", err)
 	}
 	return nil

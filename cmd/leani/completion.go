@@ -2,11 +2,14 @@ package main
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
 
 func newCompletion(a *app) *cobra.Command {
+	shells := []string{"bash", "zsh", "fish", "powershell"}
 	return &cobra.Command{
 		Use:   "completion {bash|zsh|fish|powershell}",
 		Short: "Print a completion script for a shell",
@@ -15,8 +18,13 @@ func newCompletion(a *app) *cobra.Command {
 For bash, put this into ~/.bashrc:
 
     source <(leani completion bash)`,
-		ValidArgs: []string{"bash", "zsh", "fish", "powershell"},
-		Args:      cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
+		ValidArgs: shells,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 1 && slices.Contains(shells, args[0]) {
+				return nil
+			}
+			return fmt.Errorf("name one shell: %s", strings.Join(shells, ", "))
+		},
 		RunE: action(func(cmd *cobra.Command, args []string) error {
 			root := cmd.Root()
 			switch args[0] {
@@ -29,7 +37,7 @@ For bash, put this into ~/.bashrc:
 			case "powershell":
 				return root.GenPowerShellCompletionWithDesc(a.stdout)
 			}
-			return fmt.Errorf("no completion for %s", args[0]) // OnlyValidArgs keeps it away
+			return fmt.Errorf("no completion for %s", args[0]) // Args keeps it away
 		}),
 	}
 }

@@ -115,11 +115,12 @@ func printSettings(a *app, cfg *config.Config) error {
 		fmt.Fprintf(&b, "  history   %s: %s, priority %d, %s\n", s.ID, s.Kind, s.Priority, s.Folder)
 	}
 	fmt.Fprintf(&b, "  JSON-RPC  http://%s\n", cfg.RPC.HTTPBind)
-	if len(cfg.Warnings) > 0 {
-		b.WriteString("\nAccepted, but:\n\n")
+	idle, remarks := idleSettings(cfg.Warnings)
+	for _, w := range remarks {
+		fmt.Fprintf(&b, "\n%s %s\n", w.Field, w.Message)
 	}
-	for _, w := range cfg.Warnings {
-		fmt.Fprintf(&b, "  %s %s\n", w.Field, w.Message)
+	if len(idle) > 0 {
+		fmt.Fprintf(&b, "\nWithout effect in this build (--json says why): %s.\n", strings.Join(idle, ", "))
 	}
 	_, err := fmt.Fprint(a.stdout, b.String())
 	return err

@@ -31,6 +31,7 @@ type initFlags struct {
 	chainID   uint64
 	genesis   string
 	rpcBind   string
+	remote    bool
 }
 
 func newInit(a *app) *cobra.Command {
@@ -41,7 +42,8 @@ func newInit(a *app) *cobra.Command {
 		Long: `Write a commented settings file for a node that keeps raw history from era files.
 
 The file is the one --config names. An existing file is never overwritten. Paths of flags start at
-the working directory; paths inside the file start at the file.`,
+the working directory; paths inside the file start at the file. When the era folder is there, the
+commands that fill what it holds are printed.`,
 		Example: `  leani init --era /srv/era/mainnet
   leani --config lab.toml init --era era --chain-name lab --chain-id 424242 --genesis genesis.json.gz`,
 		Args: noArguments,
@@ -55,6 +57,7 @@ the working directory; paths inside the file start at the file.`,
 	flags.Var((*chainNumber)(&f.chainID), "chain-id", "`id` of the chain (EIP-155)")
 	flags.StringVar(&f.genesis, "genesis", "", "genesis.json `file` of a chain other than Mainnet; .gz is fine")
 	flags.StringVar(&f.rpcBind, "rpc-bind", "127.0.0.1:8545", "`address` of JSON-RPC over HTTP")
+	flags.BoolVar(&f.remote, "allow-remote", false, "let other machines reach JSON-RPC, which has no authentication")
 	return cmd
 }
 
@@ -68,14 +71,75 @@ func initialise(a *app, f initFlags) error {
 	if err != nil {
 		return err
 	}
-	if _, err := config.Parse(text, path, dir); err != nil {
-		return &usageError{fmt.Errorf("these flags do not make valid settings:\n%w", err)}
+	cfg, err := config.Parse(text, path, dir)
+	if err != nil {
+		return &usageError{explainFlags(f, err)}
 	}
 	if err := writeNew(path, text); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(a.stdout, "Wrote %s.\n\nNext:\n\n  leani --config %[1]s doctor\n  leani --config %[1]s history fill --from-block 0 --to-block 8191\n  leani --config %[1]s serve\n", path)
+	_, err = fmt.Fprintf(a.stdout, "Wrote %s.\n\nNext:\n\n  leani --config %[1]s doctor\n%s  leani --config %[1]s serve\n", path, fillCommands(path, cfg))
 	return err
+}
+
+// fillCommands are commands that fill what the era folder holds, or one that says what is wrong with it.
+func fillCommands(path string, cfg *config.Config) string {
+	var out strings.Builder
+	if folder, err := eraFolder(cfg); err == nil {
+		if source, err := openSource(folder, cfg.Chain.FilePrefix()); err == nil {
+			spans := sourceSpans(source)
+			for _, s := range spans[:min(listedSpans, len(spans))] {
+				fmt.Fprintf(&out, "  leani --config %s history fill --from-block %d --to-block %d\n", path, s.From, s.To)
+			}
+			return out.String()
+		}
+	}
+	return fmt.Sprintf("  leani --config %s history sources\n", path)
+}
+
+// initFlagOf names the flag of init that fills in a setting; empty for others.
+func initFlagOf(field string) string {
+	switch field {
+	case "data_dir":
+		return "--data-dir"
+	case "sources.history[0].endpoint":
+		return "--era"
+	case "chain.name":
+		return "--chain-name"
+	case "chain.chain_id":
+		return "--chain-id"
+	case "chain.genesis":
+		return "--genesis"
+	case "rpc.http_bind":
+		return "--rpc-bind"
+	}
+	return ""
+}
+
+// explainFlags tells problems of settings that were not written in terms of the flags they came from.
+func explainFlags(f initFlags, err error) error {
+	var invalid *config.Error
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	var problems []error
+	for _, p := range invalid.Problems {
+		switch flag := initFlagOf(p.Field); {
+		case p.Field == "rpc.ws_bind": // follows --rpc-bind, which has the problem too
+			continue
+		case p.Field == "rpc.http_bind" && p.Kind == config.Conflict && !f.remote:
+			problems = append(problems, fmt.Errorf("--rpc-bind %s: %s; add --allow-remote for a trusted network, or a proxy that authenticates", f.rpcBind, p.Message))
+			continue
+		case flag != "":
+			p.Field, p.Value = strings.TrimSpace(flag+" "+p.Value), ""
+		}
+		p.File = ""
+		problems = append(problems, errors.New(p.String()))
+	}
+	if len(problems) == 0 {
+		return err
+	}
+	return errors.Join(problems...)
 }
 
 // writeNew writes a file that must not exist.
@@ -116,7 +180,7 @@ func starterSettings(path string, f initFlags) ([]byte, error) {
 	err = t.Execute(&out, map[string]any{
 		"DataDir": dataDir, "Era": folderURI(era), "Genesis": genesis,
 		"ChainName": f.chainName, "ChainID": f.chainID, "Mainnet": f.chainID == chain.MainnetChainID,
-		"RPCBind": f.rpcBind, "WSBind": nextPort(f.rpcBind),
+		"RPCBind": f.rpcBind, "WSBind": nextPort(f.rpcBind), "AllowRemote": f.remote,
 	})
 	return out.Bytes(), err
 }

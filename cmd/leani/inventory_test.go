@@ -127,12 +127,13 @@ This page is written from the command definitions by a test of cmd/leani (` + "`
 form for programs: [reference/generated/cli.json](reference/generated/cli.json).
 
 Results go to standard output, logs, progress and errors to standard error. Global flags may stand before
-or after a command. Paths of flags start at the working directory.
+or after a command. Paths of flags start at the working directory. What ` + "`--json`" + ` prints:
+[json-output.md](json-output.md).
 
 | exit code | meaning |
 | --- | --- |
 | 0 | success; ` + "`serve`" + ` was stopped by one signal |
-| 1 | a failure while running: one or more lines that start with ` + "`error: `" + ` |
+| 1 | a failure while running, or one signal to any other command: one or more lines that start with ` + "`error: `" + ` |
 | 2 | the command line is wrong |
 | 3 | ` + "`doctor`" + `: the settings file is unreadable or invalid |
 | 130 | a second SIGINT or SIGTERM cut a running shutdown short |
