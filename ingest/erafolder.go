@@ -2,7 +2,6 @@ package ingest
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -14,13 +13,9 @@ import (
 	"github.com/leani-go/leani/ingest/era"
 )
 
-const (
-	// snappyExpansion bounds how many times its size Snappy data can take decompressed: its densest
-	// element makes 64 bytes out of 3.
-	snappyExpansion = 22
-	// proveChunk is how much is read and hashed between two looks at the context.
-	proveChunk = 1 << 20
-)
+// snappyExpansion bounds how many times its size Snappy data can take decompressed: its densest
+// element makes 64 bytes out of 3.
+const snappyExpansion = 22
 
 // EraFolder is the source of the era files of one chain in a folder.
 type EraFolder struct {
@@ -121,25 +116,7 @@ func (f *eraFile) open(ctx context.Context, name string, limits Limits) error {
 func (f *eraFile) Prove(ctx context.Context) error { return f.prove(ctx, f.Name()) }
 
 func (f *eraFile) prove(ctx context.Context, name string) error {
-	hash := sha256.New()
-	content := io.NewSectionReader(f.reads, 0, f.size)
-	for buf := make([]byte, proveChunk); ; {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		n, err := content.Read(buf)
-		hash.Write(buf[:n])
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return fmt.Errorf("read era file %s: %w", name, err)
-		}
-	}
-	if got := era.Digest(hash.Sum(nil)); got != f.entry.Digest {
-		return &era.DigestError{File: name, Got: got, Want: f.entry.Digest}
-	}
-	return nil
+	return era.Prove(ctx, name, io.NewSectionReader(f.reads, 0, f.size), f.entry.Digest)
 }
 
 // Size is what ReadBlocks reads for block n, and what that can decompress to.

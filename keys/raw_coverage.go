@@ -24,11 +24,6 @@ const (
 	fieldGroupEnd = FieldIndex + 1
 )
 
-// FieldGroups lists the groups in order. The caller owns the slice.
-func FieldGroups() []FieldGroup {
-	return []FieldGroup{FieldHeaders, FieldBodies, FieldReceipts, FieldSenders, FieldIndex}
-}
-
 // Valid tells whether the group is one of the constants above.
 func (g FieldGroup) Valid() bool { return 0 < g && g < fieldGroupEnd }
 

@@ -77,19 +77,6 @@ func (e *Encoder) appendBlock(dst []byte, b *chain.Block, fullTransactions bool)
 	return append(dst, '}'), nil
 }
 
-// AppendHeader appends a block as its header alone, which is all it needs: without
-// transactions, ommers, withdrawals and size.
-//
-// It fails with ErrMaterial or an error of the rlp package.
-func (e *Encoder) AppendHeader(dst []byte, b *chain.Block) ([]byte, error) {
-	if err := e.readHeader(b); err != nil {
-		return dst, err
-	}
-	dst = append(dst, '{')
-	dst = appendHeaderMembers(dst, b, &e.header)
-	return append(dst, '}'), nil
-}
-
 // appendHeaderMembers appends the members that come from the header. Those of later forks are
 // there where the header has the field.
 func appendHeaderMembers(dst []byte, b *chain.Block, h *header.Header) []byte {

@@ -67,13 +67,6 @@ func checkBlock(t *testing.T, encoder *Encoder, b *chainfixture.Block, subject s
 	if err != nil || !bytes.Equal(hashes, text) {
 		t.Errorf("%s: with hashes: got %s, %v; want %s", subject, hashes, err, text)
 	}
-
-	head, err := encoder.AppendHeader(nil, &b.Block)
-	if err != nil {
-		t.Errorf("%s: header: %v", subject, err)
-		return
-	}
-	sameJSON(t, subject+" header", head, without(t, b.Answer, "transactions", "uncles", "withdrawals", "size"))
 }
 
 // checkReceiptAnswers compares the receipts of a block with the answer. Single receipts and
@@ -181,11 +174,10 @@ func TestMissingMaterial(t *testing.T) {
 	}
 	block := method{"block", func(e *Encoder, dst []byte, b *chain.Block) ([]byte, error) { return e.AppendBlock(dst, b, true) }}
 	hashes := method{"block with hashes", func(e *Encoder, dst []byte, b *chain.Block) ([]byte, error) { return e.AppendBlock(dst, b, false) }}
-	header := method{"header", (*Encoder).AppendHeader}
 	transaction := method{"transaction", func(e *Encoder, dst []byte, b *chain.Block) ([]byte, error) { return e.AppendTransaction(dst, b, 1) }}
 	receipt := method{"receipt", func(e *Encoder, dst []byte, b *chain.Block) ([]byte, error) { return e.AppendReceipt(dst, b, 1) }}
 	receipts := method{"receipts", (*Encoder).AppendReceipts}
-	all := []method{block, hashes, header, transaction, receipt, receipts}
+	all := []method{block, hashes, transaction, receipt, receipts}
 	for _, c := range []struct {
 		name    string
 		damage  func(*chain.Block)

@@ -7,10 +7,12 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	gethrlp "github.com/ethereum/go-ethereum/rlp"
 	"github.com/golang/snappy"
 
 	"github.com/leani-go/leani/chain"
-	"github.com/leani-go/leani/internal/receipt"
 	"github.com/leani-go/leani/internal/rlp"
 	"github.com/leani-go/leani/internal/shareddata"
 )
@@ -128,10 +130,34 @@ func bodyOf(b *chain.Block) []byte {
 	return append(rlp.AppendListHeader(nil, len(content)), content...)
 }
 
+// slimReceipt is a receipt as EraE files have it.
+type slimReceipt struct {
+	Type              uint64
+	Outcome           []byte // status or state root
+	CumulativeGasUsed uint64
+	Logs              []types.Log
+}
+
 func slimOf(b *chain.Block) []byte {
 	var content []byte
 	for i := range b.Receipts {
-		content = receipt.AppendSlim(content, &b.Receipts[i], b.ReceiptLogs(i))
+		r := &b.Receipts[i]
+		item := slimReceipt{Type: uint64(r.Type), Outcome: r.PostState, CumulativeGasUsed: r.CumulativeGasUsed}
+		if r.PostState == nil && r.Status != 0 {
+			item.Outcome = []byte{r.Status}
+		}
+		for _, l := range b.ReceiptLogs(i) {
+			topics := make([]common.Hash, l.NumTopics)
+			for k := range topics {
+				topics[k] = *l.Topics[k]
+			}
+			item.Logs = append(item.Logs, types.Log{Address: *l.Address, Topics: topics, Data: l.Data})
+		}
+		encoded, err := gethrlp.EncodeToBytes(&item)
+		if err != nil {
+			panic(err) // memory takes every write
+		}
+		content = append(content, encoded...)
 	}
 	return append(rlp.AppendListHeader(nil, len(content)), content...)
 }

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
-	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -63,7 +62,7 @@ type Piece struct {
 // Listed files that are missing or not readable as era files do not fail the catalog; Unread
 // has their errors, and Select mentions them when it lacks blocks. Two files that hold the same
 // block do fail it, as do a malformed row, a name listed twice, and a catalog without a file of
-// the chain. No digest is checked yet: Open does that.
+// the chain. No digest is checked yet: Prove does that.
 func OpenCatalog(folder, chainName string) (*Catalog, error) {
 	path, err := FolderPath(folder)
 	if err != nil {
@@ -254,37 +253,3 @@ func (e *HoleError) Error() string {
 
 // Unwrap gives the errors of the files that could not be read.
 func (e *HoleError) Unwrap() []error { return e.Unread }
-
-// Open opens a file of the catalog after comparing its whole content with the digest, which
-// reads it once. A difference is a *DigestError. The caller keeps the File for all its blocks
-// and closes it.
-func (c *Catalog) Open(ctx context.Context, e *Entry, o Options) (*File, error) {
-	path := filepath.Join(c.folder, e.Name)
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("open era file: %w", err)
-	}
-	f, err := c.open(ctx, path, file, e, o)
-	if err != nil {
-		return nil, errors.Join(err, file.Close())
-	}
-	return f, nil
-}
-
-func (c *Catalog) open(ctx context.Context, path string, file *os.File, e *Entry, o Options) (*File, error) {
-	got, err := digestOf(ctx, file)
-	if err != nil {
-		return nil, fmt.Errorf("read era file %s: %w", path, err)
-	}
-	if got != e.Digest {
-		return nil, &DigestError{File: path, Got: got, Want: e.Digest}
-	}
-	f, err := openFile(path, file, o)
-	if err != nil {
-		return nil, err
-	}
-	if f.Range() != e.Range {
-		return nil, fmt.Errorf("era file %s: holds blocks %v now, %v when the catalog was read", path, f.Range(), e.Range)
-	}
-	return f, nil
-}

@@ -21,21 +21,27 @@ func (e *DigestError) Error() string {
 // digestChunk is how much is read and hashed between two looks at the context.
 const digestChunk = 1 << 20
 
-// digestOf hashes what r has left, until ctx ends.
-func digestOf(ctx context.Context, r io.Reader) (Digest, error) {
+// Prove compares the content of a file, which r has from its start, with the digest that a catalog
+// gives. The name is for errors only: a *DigestError when the two differ, that of a read, or the
+// context's when ctx ends first.
+func Prove(ctx context.Context, name string, r io.Reader, want Digest) error {
 	hash := sha256.New()
 	buf := make([]byte, digestChunk)
 	for {
 		if err := ctx.Err(); err != nil {
-			return Digest{}, err
+			return err
 		}
 		n, err := r.Read(buf)
 		hash.Write(buf[:n])
 		if err == io.EOF {
-			return Digest(hash.Sum(nil)), nil
+			break
 		}
 		if err != nil {
-			return Digest{}, err
+			return fmt.Errorf("read era file %s: %w", name, err)
 		}
 	}
+	if got := Digest(hash.Sum(nil)); got != want {
+		return &DigestError{File: name, Got: got, Want: want}
+	}
+	return nil
 }

@@ -24,6 +24,10 @@
 // with the size of the file, before memory is reserved for it. Bad input gives a
 // *CorruptError with file, block and byte offset, never a panic.
 //
+// A fill reads through Open and ReadBlocks. OpenPath and ReadBlock are for tools and tests that look
+// at single blocks. TotalDifficulty and Accumulator are read by tests alone: recomputing the
+// accumulators of published files proves that both files and reader are right.
+//
 // Concurrency: a File and a Catalog do not change once opened and may be used by many
 // goroutines, each with a Buffer of its own.
 package era

@@ -93,22 +93,13 @@ func OpenPath(path string, o Options) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open era file: %w", err)
 	}
-	f, err := openFile(path, file, o)
-	if err != nil {
-		return nil, errors.Join(err, file.Close())
-	}
-	return f, nil
-}
-
-// openFile is Open for a file that the File shall own.
-func openFile(name string, file *os.File, o Options) (*File, error) {
 	stat, err := file.Stat()
 	if err != nil {
-		return nil, fmt.Errorf("open era file: %w", err)
+		return nil, errors.Join(fmt.Errorf("open era file: %w", err), file.Close())
 	}
-	f, err := Open(name, file, stat.Size(), o)
+	f, err := Open(path, file, stat.Size(), o)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, file.Close())
 	}
 	f.closer = file
 	return f, nil
@@ -222,7 +213,7 @@ func (f *File) StoredBytes(r chain.Range, parts chain.Parts) int64 {
 	return total
 }
 
-// Close closes the file if OpenPath or a Catalog opened it.
+// Close closes the file if OpenPath opened it.
 func (f *File) Close() error {
 	if f.closer == nil {
 		return nil

@@ -94,7 +94,7 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		if len(text) > 1 && text[1] == 'X' {
-			t.Skip()
+			return
 		}
 		v, err := ParseQuantity(text)
 		want, wantErr := hexutil.DecodeUint64(text)

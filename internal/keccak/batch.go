@@ -41,9 +41,6 @@ func (b *Batch) Add(data []byte, out *common.Hash) {
 	b.queue = append(b.queue, message{rest: data, out: out})
 }
 
-// Queued is the number of messages that the next Flush will hash.
-func (b *Batch) Queued() int { return len(b.queue) }
-
 // Flush hashes every queued message and keeps no reference to any of them.
 func (b *Batch) Flush() {
 	if len(b.queue) == 0 {

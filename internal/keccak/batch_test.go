@@ -64,11 +64,11 @@ func check(t *testing.T, rng *rand.Rand, b *Batch, lengths []int) {
 		}
 		b.Add(messages[i], &sums[i])
 	}
-	if b.Queued() != len(lengths) {
-		t.Fatalf("queued %d messages, have %d", len(lengths), b.Queued())
+	if len(b.queue) != len(lengths) {
+		t.Fatalf("queued %d messages, have %d", len(lengths), len(b.queue))
 	}
 	b.Flush()
-	if b.Queued() != 0 {
+	if len(b.queue) != 0 {
 		t.Fatal("messages left after the flush")
 	}
 	for i := range messages {

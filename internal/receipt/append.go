@@ -29,26 +29,6 @@ func AppendCanonical(dst []byte, r *chain.Receipt, logs []chain.Log, bloom *type
 	return appendLogs(dst, logs, logsContent)
 }
 
-// CanonicalSize is the number of bytes that AppendCanonical appends.
-func CanonicalSize(r *chain.Receipt, logs []chain.Log) int {
-	size := rlp.SizeList(canonicalContentSize(r, logsContentSize(logs)))
-	if r.Type != 0 {
-		size++
-	}
-	return size
-}
-
-// AppendSlim appends the slim encoding of a receipt.
-func AppendSlim(dst []byte, r *chain.Receipt, logs []chain.Log) []byte {
-	logsContent := logsContentSize(logs)
-	dst = rlp.AppendListHeader(dst, rlp.SizeUint64(uint64(r.Type))+
-		outcomeSize(r)+rlp.SizeUint64(r.CumulativeGasUsed)+rlp.SizeList(logsContent))
-	dst = rlp.AppendUint64(dst, uint64(r.Type))
-	dst = appendOutcome(dst, r)
-	dst = rlp.AppendUint64(dst, r.CumulativeGasUsed)
-	return appendLogs(dst, logs, logsContent)
-}
-
 func canonicalContentSize(r *chain.Receipt, logsContent int) int {
 	return outcomeSize(r) + rlp.SizeUint64(r.CumulativeGasUsed) + bloomSize + rlp.SizeList(logsContent)
 }

