@@ -113,7 +113,8 @@ func (d *damagedStore) askEach(t *testing.T, f *storedFile, m *chainmodel.Model)
 //
 // INV-10
 func TestFlippedBits(t *testing.T) {
-	flips := 1000
+	t.Parallel()
+	flips := 700
 	if testing.Short() || raceEnabled {
 		flips = 150
 	}
@@ -186,6 +187,7 @@ func (d *damagedStore) verifyFinds(t *testing.T, f *storedFile, at int) {
 //
 // INV-10
 func TestDamageIsNotCarriedOn(t *testing.T) {
+	t.Parallel()
 	c := newModelChain(8, 0, 32)
 	whole := c.covered([]chain.Range{{From: 0, To: 32}})
 	for kind, step := range map[engine.Kind]int{

@@ -140,6 +140,7 @@ func scriptLength(t *testing.T, c *modelChain) int {
 //
 // INV-29 STO-002
 func TestCrashAtEveryOperation(t *testing.T) {
+	t.Parallel()
 	c := newModelChain(3, 0, scriptBlocks)
 	digest := undisturbed(t, c.blocks)
 	n := scriptLength(t, c)

@@ -54,6 +54,7 @@ func stride() int {
 
 // INV-02 INV-29 STO-002 STO-017
 func TestCrashModel(t *testing.T) {
+	t.Parallel()
 	l := newCrashLab(t)
 	if *crashSeed != 0 {
 		l.run(t, *crashSeed)

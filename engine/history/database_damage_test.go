@@ -18,6 +18,7 @@ import (
 //
 // INV-10
 func TestDamagedDatabase(t *testing.T) {
+	t.Parallel()
 	c := newModelChain(8, 0, 32)
 	disk := vfs.NewCrashableMem()
 	for _, part := range [][]*chain.Block{c.blocks[:16], c.blocks[16:]} {

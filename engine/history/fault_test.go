@@ -34,6 +34,7 @@ func fullOrBroken(op string) error {
 //
 // STO-006 STO-024
 func TestErrorAtEveryOperation(t *testing.T) {
+	t.Parallel()
 	c := newModelChain(3, 0, scriptBlocks)
 	digest := undisturbed(t, c.blocks)
 	n := scriptLength(t, c)

@@ -192,6 +192,7 @@ func verifyClean(t testing.TB, s *Store) [32]byte {
 // Queries, look-ups and digests are the same before and after merges and repacks, and after a restart
 // with cold caches.
 func TestHistoryModel(t *testing.T) {
+	t.Parallel()
 	seeds := uint64(3)
 	if raceEnabled {
 		seeds = 1
