@@ -54,6 +54,7 @@ type Engine struct {
 		err *FailedError
 	}
 	failing chan struct{} // closed when failed.err is set
+	opened  atomic.Bool   // Open has returned, or is about to
 	closed  atomic.Bool
 	closing chan struct{} // closed by Close
 
@@ -93,6 +94,10 @@ func Open(options Options) (*Engine, error) {
 		close(e.reaperDone)
 		_ = e.shutDown()
 		return nil, fmt.Errorf("open store %s: %w", opts.Dir, err)
+	}
+	e.opened.Store(true)
+	if err := e.Err(); err != nil { // in the background, without harm to what Open did
+		e.logFailure(err)
 	}
 	if opts.ReadOnly || opts.noReaper {
 		close(e.reaperDone)
@@ -193,9 +198,16 @@ func (e *Engine) fail(err error) error {
 	e.failed.err = failed
 	close(e.failing)
 	e.failed.Unlock()
-	e.opts.Logger.Error("store takes no more writes: reopen it to recover", "cause", err)
+	if e.opened.Load() { // before, Open returns it
+		e.logFailure(err)
+	}
 	e.opts.OnEvent(Event{Kind: EventFailed, Err: err})
 	return failed
+}
+
+// logFailure writes a line: errors of Pebble print stack traces when a handler formats them itself.
+func (e *Engine) logFailure(err error) {
+	e.opts.Logger.Error("store takes no more writes: reopen it to recover", "cause", err.Error())
 }
 
 // writable tells why the store takes no changes, nil if it does.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"syscall"
@@ -14,6 +15,7 @@ import (
 	"github.com/leani-go/leani/config"
 	"github.com/leani-go/leani/engine"
 	"github.com/leani-go/leani/engine/history"
+	"github.com/leani-go/leani/internal/corrupt"
 	"github.com/leani-go/leani/keys"
 )
 
@@ -47,7 +49,7 @@ func (stored) open(_ context.Context, o nodeOptions) (node, error) {
 		Logger: o.log.With("component", "engine"), CacheBytes: n.memory.database,
 	})
 	if err != nil {
-		return nil, explainOpen(err)
+		return nil, explainOpen(o.settings.DataDir, err)
 	}
 	for _, q := range n.engine.Recovery().Quarantined {
 		o.log.Warn("file that no row names was moved to quarantine", "file", q)
@@ -66,8 +68,15 @@ func (stored) open(_ context.Context, o nodeOptions) (node, error) {
 }
 
 // explainOpen adds what to do about it to an error of opening a data directory.
-func explainOpen(err error) error {
+func explainOpen(dir string, err error) error {
+	var failure *engine.FailedError
 	switch {
+	case errors.As(err, &failure): // the first thing that could not be written
+		return fmt.Errorf("data_dir %s cannot be written: %w", dir, failure.Cause)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%w: give this user the data directory, or use another data_dir", err)
+	case corrupt.Is(err):
+		return fmt.Errorf("%w: the store is damaged; see docs/troubleshooting.md", err)
 	case errors.Is(err, engine.ErrLocked):
 		return fmt.Errorf("%w: stop the other process, or use another data_dir", err)
 	case errors.Is(err, engine.ErrNoStore):

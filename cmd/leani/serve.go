@@ -28,7 +28,7 @@ func serve(ctx context.Context, a *app) error {
 		log := a.logger()
 		idle, remarks := idleSettings(cfg.Warnings)
 		if len(idle) > 0 {
-			log.Info("settings without effect in this build; doctor says why", "settings", strings.Join(idle, " "))
+			log.Info("settings without effect in this build; doctor --json says why", "settings", strings.Join(idle, " "))
 		}
 		for _, w := range remarks {
 			log.Warn("setting "+w.Message, "setting", w.Field)
