@@ -9,6 +9,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/leani-go/leani/chain"
 	"github.com/leani-go/leani/codec"
+	"github.com/leani-go/leani/internal/invariants"
 )
 
 // Cursor reads logs of one data file by position. Rows read in order cost least: the cursor keeps the
@@ -91,6 +92,8 @@ func (d *Data) Cursor(access *Access) *Cursor {
 
 // Close returns the cursor. What it yielded is not valid afterwards.
 func (c *Cursor) Close() {
+	invariants.Checkf(c.d != nil, "cursor closed twice")
+	invariants.Mangle(c.data)
 	c.shapes.release()
 	c.shortWords.release()
 	c.words.release()

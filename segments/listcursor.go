@@ -1,5 +1,7 @@
 package segments
 
+import "github.com/leani-go/leani/internal/invariants"
+
 // ListCursor walks a posting list in blocks. One goroutine.
 type ListCursor struct {
 	x      *Index
@@ -13,6 +15,8 @@ type ListCursor struct {
 	values  []uint32
 	buf     *[postingBlock]uint32 // of long lists
 	done    bool
+
+	target uint32 // of the last Seek; kept only where invariants are checked
 }
 
 // Open makes a cursor that stands before the first position.
@@ -23,7 +27,7 @@ func (x *Index) Open(list List, access *Access) *ListCursor {
 // reset starts again with another list of the same index. The page is kept: the next list often begins
 // where one ends.
 func (c *ListCursor) reset(list List) {
-	c.list, c.started, c.block, c.values, c.done = list, false, 0, nil, list.Count == 0
+	c.list, c.started, c.block, c.values, c.done, c.target = list, false, 0, nil, list.Count == 0, 0
 }
 
 // Count is the length of the list.
@@ -62,6 +66,12 @@ func (c *ListCursor) endBlock() (int, error) {
 // Seek moves to the first block that holds a position at or above target, drops the smaller
 // positions, and tells whether any is left. Targets never go back.
 func (c *ListCursor) Seek(target uint32) (bool, error) {
+	if invariants.Enabled {
+		if target < c.target {
+			invariants.Checkf(false, "a list goes back from %d to %d", c.target, target)
+		}
+		c.target = target
+	}
 	if c.done {
 		return false, nil
 	}

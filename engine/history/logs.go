@@ -6,6 +6,7 @@ import (
 
 	"github.com/leani-go/leani/chain"
 	"github.com/leani-go/leani/engine"
+	"github.com/leani-go/leani/internal/invariants"
 	"github.com/leani-go/leani/segments"
 )
 
@@ -234,6 +235,7 @@ type logRun struct {
 	cursor *segments.Cursor // of file
 	file   *engine.FileRow
 	visits uint
+	next   uint64 // position behind the last visit; kept only where invariants are checked
 }
 
 // checkEvery is the number of rows between two looks at the context.
@@ -248,6 +250,12 @@ func (r *logRun) close() {
 
 // visit yields the row of a file if it matches.
 func (r *logRun) visit(f *positioned, row uint32) error {
+	if invariants.Enabled {
+		if f.logs+uint64(row) < r.next {
+			invariants.Checkf(false, "a query goes back to log %d of %s", row, f.row)
+		}
+		r.next = f.logs + uint64(row) + 1
+	}
 	if r.visits++; r.visits%checkEvery == 0 && r.ctx.Err() != nil {
 		return r.ctx.Err()
 	}

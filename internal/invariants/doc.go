@@ -6,10 +6,14 @@
 // It is not for input, disk contents or I/O, whose errors are ordinary in every build, and no
 // code may behave differently under the tag but for the checks themselves.
 //
-//	if invariants.Enabled {
-//		invariants.Checkf(rowsAreSorted(rows), "rows of %s are out of order", name)
+//	if invariants.Enabled && !rowsAreSorted(rows) {
+//		invariants.Checkf(false, "rows of %s are out of order", name)
 //	}
 //
-// The condition around a costly check keeps its arguments from being evaluated in ordinary
-// builds. All functions are safe for concurrent use.
+// Checked are: the targets of a segments.ListCursor and the rows that a log query visits never go back;
+// a segments.Cursor is closed once; what a closed cursor yielded and a response that was sent are not
+// read any more.
+//
+// The condition around a check keeps its arguments from being evaluated, and those of the text from
+// being allocated where nothing is wrong. All functions are safe for concurrent use.
 package invariants

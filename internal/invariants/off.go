@@ -8,8 +8,5 @@ const Enabled = false
 // Checkf panics with the formatted text when the condition does not hold.
 func Checkf(bool, string, ...any) {}
 
-// Index panics when i is not an index of something with n elements.
-func Index(int, int) {}
-
 // Mangle overwrites a buffer that was given back, so that whoever still reads it finds out.
 func Mangle([]byte) {}

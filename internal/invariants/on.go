@@ -14,13 +14,6 @@ func Checkf(holds bool, format string, args ...any) {
 	}
 }
 
-// Index panics when i is not an index of something with n elements.
-func Index(i, n int) {
-	if i < 0 || i >= n {
-		panic(fmt.Sprintf("BUG: index %d out of %d", i, n))
-	}
-}
-
 // Mangle overwrites a buffer that was given back, so that whoever still reads it finds out.
 func Mangle(b []byte) {
 	b = b[:cap(b)]

@@ -3,6 +3,8 @@ package rpc
 import (
 	"context"
 	"sync"
+
+	"github.com/leani-go/leani/internal/invariants"
 )
 
 // response is the body under construction. Methods append to buf and call grow before they
@@ -74,6 +76,7 @@ func (m *memory) get(n int) []byte {
 // put gives a buffer back. One that has no class, because an encoder outgrew it, is left to
 // the garbage collector.
 func (m *memory) put(buf []byte) {
+	invariants.Mangle(buf)
 	for class := range m.pools {
 		if m.classSize(class) == cap(buf) {
 			m.pools[class].Put(&buf)
