@@ -7,8 +7,8 @@ import (
 )
 
 // memoryPlan divides budgets.memory_bytes. The parts are what the packages below promise to stay
-// under; the rest is for the runs being built, which have a fixed size, the code, goroutine stacks, the
-// catalog, and garbage that was not collected yet. docs/configuration.md has it as a table.
+// under; the rest is for the code, goroutine stacks, the catalog, what commands need besides, and garbage
+// that was not collected yet. docs/configuration.md has it as a table.
 type memoryPlan struct {
 	pageCache     int64 // pages of segment files
 	pipeline      int64 // blocks between source and writer
