@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -55,6 +56,15 @@ func (r *running) ended(within time.Duration) bool {
 	case <-time.After(within):
 		return false
 	}
+}
+
+// kill ends the command at once, unless it has just ended by itself.
+func (r *running) kill(tb testing.TB) {
+	tb.Helper()
+	if err := r.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		tb.Fatal(err)
+	}
+	<-r.exited
 }
 
 // dataFiles counts the committed and nearly committed data files.
@@ -142,10 +152,7 @@ func TestKilledFill(t *testing.T) {
 				}
 				break
 			}
-			if err := r.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
-			<-r.exited
+			r.kill(t)
 			kills++
 			if now := l.afterKill(c.blocks, blocks); now > blocks {
 				blocks = now
@@ -180,10 +187,7 @@ func TestKilledFillOfOneFile(t *testing.T) {
 		// A run is cut every two seconds: after twenty kills that may all have come before, one
 		// run is left alone.
 		if kills < 20 && !r.ended(time.Duration(rng.Int64N(int64(5*time.Second)))) {
-			if err := r.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
-			<-r.exited
+			r.kill(t)
 			blocks = l.afterKill(c.blocks, blocks)
 			continue
 		}
@@ -226,10 +230,7 @@ func TestKilledFillOfFewBlocks(t *testing.T) {
 		}
 		r := l.start(fillArgs(s)...)
 		if !r.ended(time.Duration(rng.Int64N(int64(took)))) {
-			if err := r.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
-			<-r.exited
+			r.kill(t)
 			killed++
 			l.afterKill(s, 0)
 		}
