@@ -139,6 +139,7 @@ func checkAnswers(tb testing.TB, url string, queries []*query, clients, rounds i
 // the peak of memory with the budget. (STO-016, INV-22)
 func TestChainlab(t *testing.T) {
 	skipSlow(t)
+	t.Parallel()
 	c, queries := chainlab(t), chainlabQueries(t)
 	l := newLab(t, c)
 	l.measured("fill", fillArgs(c.blocks)...)
@@ -202,6 +203,7 @@ func greedy(tb testing.TB, url string, blocks chain.Range) {
 // Answers do not depend on how blocks lie in files, whether these were merged, or on the page cache.
 func TestChainlabInManyFiles(t *testing.T) {
 	skipSlow(t)
+	t.Parallel()
 	c, queries := chainlab(t), chainlabQueries(t)
 	l := newLab(t, c)
 	n := l.open(false)

@@ -181,6 +181,7 @@ func (l *lab) files(elem ...string) (paths []string) {
 // an answer wrong: queries that touch it get an internal error.
 func TestFlippedBitsOfSegments(t *testing.T) {
 	skipWithRace(t)
+	t.Parallel()
 	count := 10
 	if *longTests {
 		count = 1000
@@ -196,6 +197,7 @@ func TestFlippedBitsOfSegments(t *testing.T) {
 // The same with more logs in an index than a query would rather scan.
 func TestFlippedBitsOfLargerSegments(t *testing.T) {
 	skipSlow(t)
+	t.Parallel()
 	count := 6
 	if *longTests {
 		count = 500
@@ -266,6 +268,7 @@ func (l *lab) inspectDamage(n *storedNode, e *exam, path string) (int, error) {
 // torn by a crash. Such a store is as it was before these commits: it answers for the blocks that it has.
 func TestFlippedBitsOfDatabase(t *testing.T) {
 	skipWithRace(t)
+	t.Parallel()
 	count := 12
 	if *longTests {
 		count = 2000

@@ -13,6 +13,7 @@ import (
 // Only one process has a data directory: while a node serves, any other command fails at once and says
 // why. (STO-019)
 func TestTwoNodesOnOneStore(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, bundled(t))
 	l.must(fillArgs(bundledSpans[0])...)
 	s := l.serve()
@@ -31,6 +32,7 @@ func TestTwoNodesOnOneStore(t *testing.T) {
 // again the next fill goes on. (STO-024, STO-005)
 func TestFullDisk(t *testing.T) {
 	skipSlow(t)
+	t.Parallel()
 	c := chainlab(t)
 	l := newLab(t, c)
 	l.smallSegments()
@@ -75,6 +77,7 @@ func TestFullDisk(t *testing.T) {
 // segment not be written.
 func TestFileSizeLimit(t *testing.T) {
 	skipWithRace(t)
+	t.Parallel()
 	l := newLab(t, bundled(t))
 	for _, kib := range []int{0, 1, 100, 5000} {
 		args := append([]string{"--config", l.config}, fillArgs(bundledSpans[1])...)

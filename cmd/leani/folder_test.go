@@ -15,6 +15,7 @@ import (
 // a file holds follows from its index.
 func TestNamesOfEraFiles(t *testing.T) {
 	skipWithRace(t)
+	t.Parallel()
 	all := chain.Range{From: 0, To: 55}
 	c := conformance(t, "blocks0-54-", "blocks0-54--unknown-00000-d226371d-noproofs.ere", all)
 	folder := shareddata.Path(t, "era", "rpc-compat-chain")
@@ -97,6 +98,7 @@ func (l *lab) again() *lab {
 // once; what is there already is not read again.
 func TestPartialFills(t *testing.T) {
 	skipWithRace(t)
+	t.Parallel()
 	all := chain.Range{From: 0, To: 55}
 	c := conformance(t, "blocks0-54-", "blocks0-54--unknown-00000-d226371d-noproofs.ere", all)
 	source := readSource(t, c.files[0])
@@ -126,6 +128,7 @@ func TestPartialFills(t *testing.T) {
 // A file without receipts cannot give complete history. The error names the file and says so, and the
 // store stays empty.
 func TestFileWithoutReceipts(t *testing.T) {
+	t.Parallel()
 	path := shareddata.Path(t, "era", "sepolia", "sepolia-00000-deadbeef-noreceipts.ere")
 	l := newLab(t, testChain{name: "sepolia", id: 11155111, files: []string{path}})
 	message := l.fails("history", "fill", "--from-block", "0", "--to-block", "0")

@@ -133,6 +133,7 @@ func filled(t *testing.T, c testChain) *lab {
 // with the same store as an undisturbed one, without anything left over. (STO-015, INV-30)
 func TestKilledFill(t *testing.T) {
 	skipSlow(t)
+	t.Parallel()
 	c := chainlab(t)
 	want := filled(t, c).verify().Digest
 	rounds := 1
@@ -172,6 +173,7 @@ func TestKilledFill(t *testing.T) {
 
 // The same with the settings that init writes, killed at any time and at the latest after five seconds.
 func TestKilledFillOfOneFile(t *testing.T) {
+	t.Parallel()
 	if !*longTests {
 		t.Skip("takes minutes: -e2e.long")
 	}
@@ -207,6 +209,7 @@ func TestKilledFillOfOneFile(t *testing.T) {
 // Kills that hit a fill of few blocks anywhere, while the store is created among others.
 func TestKilledFillOfFewBlocks(t *testing.T) {
 	skipWithRace(t)
+	t.Parallel()
 	c := bundled(t)
 	want := newLab(t, c)
 	for _, s := range bundledSpans {
@@ -251,6 +254,7 @@ func TestKilledFillOfFewBlocks(t *testing.T) {
 // same when it is back, and nothing is left over. (INV-30)
 func TestKilledServe(t *testing.T) {
 	skipSlow(t)
+	t.Parallel()
 	c := chainlab(t)
 	c.blocks = chain.Range{From: 0, To: 120}
 	l := newLab(t, c)
@@ -289,6 +293,7 @@ func TestKilledServe(t *testing.T) {
 // and the next run does. A second one ends it at once with code 130. (CLI-008)
 func TestInterruptedFillGoesOn(t *testing.T) {
 	skipSlow(t)
+	t.Parallel()
 	c := chainlab(t)
 	l := newLab(t, c)
 	l.smallSegments()

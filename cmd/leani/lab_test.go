@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -229,8 +230,7 @@ func (l *lab) settings() *config.Config {
 
 // tryOpen opens the node within the test. The caller closes it.
 func (l *lab) tryOpen(readOnly bool) (*storedNode, error) {
-	limit := debug.SetMemoryLimit(-1)
-	defer debug.SetMemoryLimit(limit) // the settings are about a process of its own
+	defer debug.SetMemoryLimit(math.MaxInt64) // the settings are about a process of its own
 	n, err := stored{}.open(context.Background(), nodeOptions{settings: l.settings(), log: slog.New(slog.DiscardHandler), readOnly: readOnly})
 	if err != nil {
 		return nil, err

@@ -79,6 +79,7 @@ func (l *lab) stoppedMeasured(s *server, when string) {
 // A node with little memory stays within it, also when many ask at once. TestChainlab is the
 // large version. (STO-016, INV-22)
 func TestMemoryOfSmallNode(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, bundled(t))
 	l.set("budgets", "memory_bytes", fmt.Sprint(leastMemory))
 	for _, s := range bundledSpans {

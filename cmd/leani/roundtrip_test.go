@@ -183,6 +183,7 @@ func (l *lab) checkBlocks(source []sourceBlock, want chain.Range, sample int) {
 // canonical receipts, both after the fill and after a restart that wrote senders; go-ethereum finds the
 // roots of the headers in them. (SRC-030)
 func TestRoundTrip(t *testing.T) {
+	t.Parallel()
 	type file struct {
 		testChain
 		sample int
