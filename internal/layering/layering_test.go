@@ -154,9 +154,6 @@ var (
 // Imports that some packages must not have.
 func TestRules(t *testing.T) {
 	for _, p := range packages(t) {
-		if p.name() == "internal/deps" {
-			continue // keeps modules in go.mod until their users exist
-		}
 		for _, r := range rules {
 			allowed := slices.ContainsFunc(r.who, func(dir string) bool {
 				alone, only := strings.CutPrefix(dir, "=")
