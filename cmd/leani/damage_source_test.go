@@ -162,7 +162,7 @@ func TestFlippedBitsOfSources(t *testing.T) {
 	t.Parallel()
 	count := 40
 	if *longTests {
-		count = 4000
+		count = 2000
 	}
 	l, rng, outcomes := newSourceLab(t), seeded(t), map[string]int{}
 	for i, path := range l.paths {
@@ -209,7 +209,7 @@ func TestFlippedBitsOfBlocks(t *testing.T) {
 	t.Parallel()
 	count := 60
 	if *longTests {
-		count = 4000
+		count = 2000
 	}
 	l, rng, outcomes := newSourceLab(t), seeded(t), map[string]int{}
 	for i, path := range l.paths {

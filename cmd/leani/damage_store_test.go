@@ -184,7 +184,7 @@ func TestFlippedBitsOfSegments(t *testing.T) {
 	t.Parallel()
 	count := 10
 	if *longTests {
-		count = 1000
+		count = 300
 	}
 	l := newLab(t, bundled(t))
 	for _, s := range bundledSpans {
@@ -200,7 +200,7 @@ func TestFlippedBitsOfLargerSegments(t *testing.T) {
 	t.Parallel()
 	count := 6
 	if *longTests {
-		count = 500
+		count = 200
 	}
 	c := chainlab(t)
 	c.blocks = chain.Range{From: 100, To: 112}
@@ -271,7 +271,7 @@ func TestFlippedBitsOfDatabase(t *testing.T) {
 	t.Parallel()
 	count := 12
 	if *longTests {
-		count = 2000
+		count = 300
 	}
 	l := newLab(t, bundled(t))
 	var states []*lab // after each fill
