@@ -120,7 +120,16 @@ func (e *Engine) apply(b *pebble.Batch) error {
 func (e *Engine) closeDatabase() error {
 	var err error
 	if e.db != nil && e.Err() == nil {
-		err = e.database(e.db.Close)
+		err = e.database(func() error {
+			// Tables are checksummed throughout; the tail of a log is where Pebble cannot tell damage
+			// from a write that was cut off. A store that was closed has nothing in its log.
+			if !e.opts.ReadOnly {
+				if err := e.db.Flush(); err != nil {
+					return errors.Join(err, e.db.Close())
+				}
+			}
+			return e.db.Close()
+		})
 	} else if e.db != nil {
 		go abandon(e.db)
 	}
