@@ -176,6 +176,8 @@ func TestMissingMaterial(t *testing.T) {
 	hashes := method{"block with hashes", func(e *Encoder, dst []byte, b *chain.Block) ([]byte, error) { return e.AppendBlock(dst, b, false) }}
 	transaction := method{"transaction", func(e *Encoder, dst []byte, b *chain.Block) ([]byte, error) { return e.AppendTransaction(dst, b, 1) }}
 	receipt := method{"receipt", func(e *Encoder, dst []byte, b *chain.Block) ([]byte, error) { return e.AppendReceipt(dst, b, 1) }}
+	// All logs of the block belong to the first receipt: the second does not need them.
+	first := method{"first receipt", func(e *Encoder, dst []byte, b *chain.Block) ([]byte, error) { return e.AppendReceipt(dst, b, 0) }}
 	receipts := method{"receipts", (*Encoder).AppendReceipts}
 	all := []method{block, hashes, transaction, receipt, receipts}
 	for _, c := range []struct {
@@ -194,9 +196,9 @@ func TestMissingMaterial(t *testing.T) {
 		{"no logs", func(b *chain.Block) { b.Logs = nil }, []method{receipt, receipts}},
 		{"logs out of order", func(b *chain.Block) { b.Receipts[0].LogsEnd = 1 << 30 }, []method{receipt, receipts}},
 		{"gas out of order", func(b *chain.Block) { b.Receipts[0].CumulativeGasUsed = 1 << 60 }, []method{receipt, receipts}},
-		{"log without address", func(b *chain.Block) { b.Logs[0].Address = nil }, []method{receipt, receipts}},
-		{"log without topic", func(b *chain.Block) { b.Logs[0].NumTopics, b.Logs[0].Topics[0] = 1, nil }, []method{receipt, receipts}},
-		{"five topics", func(b *chain.Block) { b.Logs[0].NumTopics = 5 }, []method{receipt, receipts}},
+		{"log without address", func(b *chain.Block) { b.Logs[0].Address = nil }, []method{first, receipts}},
+		{"log without topic", func(b *chain.Block) { b.Logs[0].NumTopics, b.Logs[0].Topics[0] = 1, nil }, []method{first, receipts}},
+		{"five topics", func(b *chain.Block) { b.Logs[0].NumTopics = 5 }, []method{first, receipts}},
 	} {
 		for _, m := range c.methods {
 			b := whole

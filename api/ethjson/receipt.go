@@ -23,7 +23,7 @@ import (
 // no receipt of the block is given and the error is the one of chain.Network.BlobGasPrice.
 // Otherwise it fails with ErrMaterial, ErrType or an error of the rlp package.
 func (e *Encoder) AppendReceipts(dst []byte, b *chain.Block) ([]byte, error) {
-	blobPrice, err := e.startReceipts(b)
+	blobPrice, err := e.startReceipts(b, 0, len(b.Receipts))
 	if err != nil {
 		return dst, err
 	}
@@ -47,7 +47,7 @@ func (e *Encoder) AppendReceipt(dst []byte, b *chain.Block, index int) ([]byte, 
 	if err := checkIndex(b, index); err != nil {
 		return dst, err
 	}
-	blobPrice, err := e.startReceipts(b)
+	blobPrice, err := e.startReceipts(b, index, index+1)
 	if err != nil {
 		return dst, err
 	}
@@ -55,19 +55,22 @@ func (e *Encoder) AppendReceipt(dst []byte, b *chain.Block, index int) ([]byte, 
 	return e.appendReceipt(dst, b, index, &e.blooms[0], &blobPrice)
 }
 
-// startReceipts checks the block, reads its header and prices blob gas if the block needs it.
-func (e *Encoder) startReceipts(b *chain.Block) (blobPrice uint256.Int, err error) {
+// startReceipts checks the block as far as receipts [from, to) need it, reads its header and prices blob
+// gas if any transaction of the block needs it.
+func (e *Encoder) startReceipts(b *chain.Block, from, to int) (blobPrice uint256.Int, err error) {
 	if err := checkTransactions(b); err != nil {
 		return blobPrice, err
 	}
-	if err := checkReceipts(b); err != nil {
+	if err := checkReceipts(b, from, to); err != nil {
 		return blobPrice, err
 	}
 	if err := e.readHeader(b); err != nil {
 		return blobPrice, err
 	}
+	// A receipt has the type of its transaction, and is there also when other transactions are not.
 	isBlob := func(envelope []byte) bool { return len(envelope) > 0 && envelope[0] == blobType }
-	if !slices.ContainsFunc(b.Transactions, isBlob) {
+	hasBlob := func(r chain.Receipt) bool { return r.Type == blobType }
+	if !slices.ContainsFunc(b.Receipts, hasBlob) && !slices.ContainsFunc(b.Transactions, isBlob) {
 		return blobPrice, nil
 	}
 	var excess *uint64
@@ -81,8 +84,9 @@ func (e *Encoder) startReceipts(b *chain.Block) (blobPrice uint256.Int, err erro
 	return blobPrice, nil
 }
 
-// checkReceipts checks that receipts and logs fit each other and the transactions.
-func checkReceipts(b *chain.Block) error {
+// checkReceipts checks that receipts and logs fit each other and the transactions, and that the logs of
+// receipts [from, to) are there.
+func checkReceipts(b *chain.Block, from, to int) error {
 	if !b.HasReceipts || len(b.Receipts) != len(b.Transactions) {
 		return fmt.Errorf("%w: block %d has %d transactions and %d receipts", ErrMaterial,
 			b.Number, len(b.Transactions), len(b.Receipts))
@@ -96,7 +100,14 @@ func checkReceipts(b *chain.Block) error {
 		}
 		gas, logs = r.CumulativeGasUsed, r.LogsEnd
 	}
-	for i := range b.Logs[:logs] {
+	if from == to {
+		return nil
+	}
+	first := uint32(0)
+	if from > 0 {
+		first = b.Receipts[from-1].LogsEnd
+	}
+	for i := first; i < b.Receipts[to-1].LogsEnd; i++ {
 		l := &b.Logs[i]
 		complete := l.Address != nil && l.NumTopics <= chain.MaximumTopics
 		for t := 0; complete && t < int(l.NumTopics); t++ {

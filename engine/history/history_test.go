@@ -299,3 +299,44 @@ func TestYieldErrorAndCancelStopAQuery(t *testing.T) {
 		t.Errorf("%v after %d logs", err, n)
 	}
 }
+
+// A transaction loaded alone has the sender that its block has, with and without a senders file.
+func TestLoadTransactionSenders(t *testing.T) {
+	c := newModelChain(6, 0, 12)
+	e, s, err := openSmall(vfs.NewMem(), 0, smallOptions(4))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	write(t, s, c.blocks)
+	for _, filled := range []bool{false, true} {
+		if filled {
+			if err := s.FillSenders(t.Context(), nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		v, err := s.View()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var whole, one chain.Block
+		for _, b := range c.blocks {
+			if err := v.LoadBlock(t.Context(), b.Number, chain.PartSenders, &whole); err != nil {
+				t.Fatal(err)
+			}
+			for i := range b.Transactions {
+				if err := v.LoadTransaction(t.Context(), b.Number, uint32(i), chain.PartSenders|chain.PartReceipts, &one); err != nil {
+					t.Fatal(err)
+				}
+				if len(one.Senders) != len(whole.Senders) || one.Senders[i] != whole.Senders[i] {
+					t.Fatalf("sender of transaction %d of block %d differs (senders file: %v)", i, b.Number, filled)
+				}
+			}
+		}
+		v.Close()
+	}
+}

@@ -32,6 +32,49 @@ func (v *View) LoadBlock(ctx context.Context, number uint64, parts chain.Parts, 
 	return v.loadSenders(ctx, row, dst)
 }
 
+// LoadTransaction fills dst like LoadBlock, but of the material of single transactions only that of the one
+// at index, which must be below the block's number of them: see segments.Data.LoadTransaction. Of the
+// senders, too, only that one is set.
+func (v *View) LoadTransaction(ctx context.Context, number uint64, index uint32, parts chain.Parts, dst *chain.Block) error {
+	row, err := v.dataOf(number)
+	if err != nil {
+		return err
+	}
+	d, err := v.store.data(row)
+	if err != nil {
+		return err
+	}
+	file, stored := v.snapshot.SendersFile(row)
+	if parts&chain.PartSenders != 0 && !stored {
+		parts |= chain.PartTransactions
+	}
+	if err := d.LoadTransaction(number, index, parts, dst, &v.access); err != nil || parts&chain.PartSenders == 0 {
+		return err
+	}
+	b, err := d.Block(number, &v.access)
+	if err != nil {
+		return err
+	}
+	var one []common.Address
+	if stored {
+		s, err := v.store.sendersFile(file)
+		if err != nil {
+			return err
+		}
+		if one, err = s.Append(nil, b.FirstTransaction+index, 1, &v.access); err != nil {
+			return err
+		}
+	} else if one, err = v.store.recoverSenders(ctx, dst.Transactions[index:index+1], 1); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return corruptRow(row, fmt.Errorf("transaction %d of block %d: %w", index, number, err))
+	}
+	dst.Senders = append(dst.Senders[:0], make([]common.Address, b.Transactions)...)
+	dst.Senders[index] = one[0]
+	return nil
+}
+
 func (v *View) load(row *engine.FileRow, number uint64, parts chain.Parts, dst *chain.Block) error {
 	d, err := v.store.data(row)
 	if err != nil {

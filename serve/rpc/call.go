@@ -71,6 +71,15 @@ func (c *call) load(number uint64, parts chain.Parts) error {
 	return nil
 }
 
+// loadOne fills the scratch block with what the answer about one transaction needs.
+func (c *call) loadOne(number uint64, index uint32, parts chain.Parts) error {
+	c.loaded = true
+	if err := c.view.LoadTransaction(c.context(), number, index, parts, &c.block); err != nil {
+		return fmt.Errorf("load transaction %d of block %d: %w", index, number, err)
+	}
+	return nil
+}
+
 func (c *call) closeView() {
 	if c.view != nil {
 		c.view.Close()

@@ -120,6 +120,10 @@ func (v *fakeView) LocateTransaction(hash common.Hash) (uint64, uint32, bool, er
 	return 0, 0, false, nil
 }
 
+func (v *fakeView) LoadTransaction(ctx context.Context, number uint64, _ uint32, parts chain.Parts, dst *chain.Block) error {
+	return v.LoadBlock(ctx, number, parts, dst)
+}
+
 func (v *fakeView) LoadBlock(ctx context.Context, number uint64, parts chain.Parts, dst *chain.Block) error {
 	defer v.use()()
 	if v.s.onLoad != nil {

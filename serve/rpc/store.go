@@ -42,6 +42,10 @@ type View interface {
 	// chain.PartSenders fills dst.Senders for every transaction, recovering them if need be.
 	// The data is valid until Close.
 	LoadBlock(ctx context.Context, number uint64, parts chain.Parts, dst *chain.Block) error
+	// LoadTransaction is LoadBlock for who wants one transaction, whose index is below the number of
+	// transactions. Lists have their full lengths; of transactions, hashes, senders and logs only
+	// those of that transaction need to be there, of receipts also the types and gas of all.
+	LoadTransaction(ctx context.Context, number uint64, index uint32, parts chain.Parts, dst *chain.Block) error
 
 	// LogsCost estimates how many candidate rows Logs would visit, without visiting them. It
 	// decides where a query runs, so it has to be cheap and may be wrong by a small factor.

@@ -102,7 +102,7 @@ func (c *call) loadTransaction(parts chain.Parts) (index uint32, found bool, err
 	case !found:
 		return 0, false, jsonrpc.Unavailable(jsonrpc.ReasonTransactionNotRetained)
 	}
-	if err := c.load(number, parts); err != nil {
+	if err := c.loadOne(number, index, parts); err != nil {
 		return 0, false, err
 	}
 	return index, true, c.checkLocated(hash, index)
