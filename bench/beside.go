@@ -6,21 +6,26 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/leani-go/leani/chain"
+	"github.com/leani-go/leani/internal/lowpriority"
 )
 
-// Backfill says where a backfill runs beside the queries of Beside.
+// Backfill says what is filled beside the queries of Beside, and where.
 type Backfill string
 
-// Where a backfill can run.
+// The backfills.
 const (
 	NoBackfill      Backfill = "none"
-	NodeBackfill    Backfill = "node"    // in the process that answers queries
-	ProcessBackfill Backfill = "process" // in a process of its own, of ordinary priority
+	SendersBackfill Backfill = "senders" // the senders of a store, as `leani serve` does: in the node, at low priority
+	NodeBackfill    Backfill = "node"    // blocks from era files in the node, at ordinary priority
+	ProcessBackfill Backfill = "process" // the same in a process of its own
 )
 
 // BesideOptions configure Beside.
@@ -32,7 +37,7 @@ type BesideOptions struct {
 	Light        []string      // classes of the queries that are measured
 	Heavy        []string      // classes of the queries beside them
 	HeavyClients int           // each asks one heavy query after the other
-	Backfill     Backfill      // of the test chain into another store, again and again
+	Backfill     Backfill      // into another store, again and again
 	Requests     int           // measured
 	Pause        time.Duration // between two of them
 }
@@ -49,11 +54,11 @@ type BesideResult struct {
 // node, the heavy clients and a backfill outside the node are processes of their own, so that the one
 // that measures has nothing else to schedule.
 func Beside(ctx context.Context, o BesideOptions) (r BesideResult, err error) {
-	chain, err := OpenChain(o.Chain)
+	c, err := OpenChain(o.Chain)
 	if err != nil {
 		return r, err
 	}
-	light := ofClasses(chain.Queries, o.Light)
+	light := ofClasses(c.Queries, o.Light)
 	if len(light) == 0 {
 		return r, fmt.Errorf("test chain %s has no queries of the classes %v", o.Chain, o.Light)
 	}
@@ -173,11 +178,20 @@ func besideNode(ctx context.Context, ready func(string), args []string) (filled 
 	}
 	defer func() { err = errors.Join(err, node.Close()) }()
 	ready(node.url)
-	if args[2] == string(NodeBackfill) {
-		return fillAgain(ctx, c)
+	switch Backfill(args[2]) {
+	case NodeBackfill:
+		return again(ctx, func() (uint64, error) { return fillOnce(ctx, c) })
+	case SendersBackfill:
+		err = <-lowpriority.Go(func() error {
+			var err error
+			filled, err = again(ctx, func() (uint64, error) { return fillSendersOnce(ctx, args[0]) })
+			return err
+		})
+		return filled, err
+	default:
+		<-ctx.Done()
+		return 0, nil
 	}
-	<-ctx.Done()
-	return 0, nil
 }
 
 // besideHeavy asks heavy queries with several clients.
@@ -226,14 +240,14 @@ func besideBackfill(ctx context.Context, ready func(string), args []string) (uin
 		return 0, err
 	}
 	ready("")
-	return fillAgain(ctx, c)
+	return again(ctx, func() (uint64, error) { return fillOnce(ctx, c) })
 }
 
-// fillAgain fills one new store after the other, until the context ends.
-func fillAgain(ctx context.Context, c *Chain) (blocks uint64, err error) {
+// again calls f until the context ends or f fails, and adds up the blocks that it filled.
+func again(ctx context.Context, f func() (uint64, error)) (blocks uint64, err error) {
 	for ctx.Err() == nil && err == nil {
 		var more uint64
-		more, err = fillOnce(ctx, c)
+		more, err = f()
 		blocks += more
 	}
 	if ctx.Err() != nil {
@@ -242,6 +256,7 @@ func fillAgain(ctx context.Context, c *Chain) (blocks uint64, err error) {
 	return blocks, err
 }
 
+// fillOnce fills a new store with a test chain.
 func fillOnce(ctx context.Context, c *Chain) (blocks uint64, err error) {
 	dir, err := os.MkdirTemp("", "leani-bench-")
 	if err != nil {
@@ -255,4 +270,24 @@ func fillOnce(ctx context.Context, c *Chain) (blocks uint64, err error) {
 	defer func() { err = errors.Join(err, s.Close()) }()
 	r, err := Fill(ctx, s, c, FillOptions{MemoryBytes: 64 << 20})
 	return r.Blocks, err
+}
+
+// fillSendersOnce fills the senders of a copy of a store.
+func fillSendersOnce(ctx context.Context, store string) (blocks uint64, err error) {
+	dir, err := os.MkdirTemp("", "leani-bench-")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(filepath.Dir(dir))) }()
+	dir = filepath.Join(dir, storeFolder)
+	if err := os.CopyFS(dir, os.DirFS(store)); err != nil {
+		return 0, err
+	}
+	s, err := OpenStore(StoreOptions{Dir: dir})
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	err = s.History.FillSenders(ctx, func(r chain.Range) { blocks += r.Len() })
+	return blocks, err
 }

@@ -43,8 +43,8 @@ func closeLab(tb testing.TB) {
 }
 
 // BenchmarkBeside asks how long a query for a rare address takes while two clients ask for 10,000 logs
-// one query after the other, and while blocks are filled besides, in the node's process or in another
-// one. An operation is a rare query every two milliseconds; p99-us is the figure of the goal.
+// one query after the other, and while senders are filled besides as the node does it, or blocks in a
+// process of its own or in the node's. An operation is a rare query every two milliseconds; p99-us is the figure of the goal.
 func BenchmarkBeside(b *testing.B) {
 	c := testChain(b)
 	if len(c.Queries) == 0 {
@@ -63,8 +63,9 @@ func BenchmarkBeside(b *testing.B) {
 	}{
 		{"Nothing", 0, NoBackfill},
 		{"Heavy", 2, NoBackfill},
-		{"HeavyAndBackfillElsewhere", 2, ProcessBackfill},
-		{"HeavyAndBackfillInNode", 2, NodeBackfill},
+		{"HeavyAndSenders", 2, SendersBackfill},
+		{"HeavyAndBlocksElsewhere", 2, ProcessBackfill},
+		{"HeavyAndBlocksInNode", 2, NodeBackfill},
 	} {
 		b.Run(k.name, func(b *testing.B) {
 			r, err := Beside(b.Context(), BesideOptions{

@@ -141,16 +141,18 @@ func TestBeside(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv(childVariable, "beside")
-	r, err := Beside(t.Context(), BesideOptions{
-		Self: []string{self}, Chain: chainFolder(t), Store: labFolder(c, false),
-		Light: []string{"b_rare_addr_full"}, Heavy: []string{"g_open_20blk"}, HeavyClients: 1, Backfill: NodeBackfill,
-		Requests: 100, Pause: time.Millisecond,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(r.Times) != 100 || r.HeavyPerSecond == 0 || r.FilledPerSecond == 0 {
-		t.Errorf("got %d times, %f heavy queries a second, %f blocks filled a second", len(r.Times), r.HeavyPerSecond, r.FilledPerSecond)
+	for _, backfill := range []Backfill{NoBackfill, SendersBackfill, ProcessBackfill, NodeBackfill} {
+		r, err := Beside(t.Context(), BesideOptions{
+			Self: []string{self}, Chain: chainFolder(t), Store: labFolder(c, false),
+			Light: []string{"b_rare_addr_full"}, Heavy: []string{"g_open_20blk"}, HeavyClients: 1, Backfill: backfill,
+			Requests: 100, Pause: time.Millisecond,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(r.Times) != 100 || r.HeavyPerSecond == 0 || r.NodeCPUPerSecond == 0 {
+			t.Errorf("%s: got %d times, %f heavy queries a second, %f processors", backfill, len(r.Times), r.HeavyPerSecond, r.NodeCPUPerSecond)
+		}
 	}
 }
 
