@@ -102,6 +102,22 @@ func TestEliasFanoRoundTrip(t *testing.T) {
 				t.Fatalf("find %d: got [%d, %d), want [%d, %d)", target, from, to, wantFrom, wantTo)
 			}
 		}
+		targets := rapid.SliceOfN(rapid.Uint32Range(0, uint32(bound-1)), 0, 30).Draw(t, "targets")
+		for _, v := range values {
+			if v%3 == 0 {
+				targets = append(targets, v-base)
+			}
+		}
+		slices.Sort(targets)
+		var p EliasFanoProbe
+		if err := p.Reset(b, len(values), shift, EliasFanoUnary(len(values), shift, bound)); err != nil {
+			t.Fatal(err)
+		}
+		for _, target := range targets {
+			if _, want := slices.BinarySearch(values, base+target); p.Has(target) != want {
+				t.Fatalf("probe of %d, want %v", target, want)
+			}
+		}
 	})
 }
 
@@ -113,6 +129,16 @@ func FuzzEliasFano(f *testing.F) {
 		from, to := FindEliasFano(b, int(n), bound/2, uint(shift), int(bound%1000))
 		if from < 0 || to < from || to > int(n) {
 			t.Fatalf("positions [%d, %d) of %d", from, to, n)
+		}
+		var p EliasFanoProbe
+		if err := p.Reset(b, int(n), uint(shift), int(bound%1000)); err != nil {
+			return
+		}
+		for target := uint32(0); target < 1<<16; target += 1 + target/8 {
+			has := p.Has(target)
+			if from, to := FindEliasFano(b, int(n), target, uint(shift), int(bound%1000)); has && to == from {
+				t.Fatalf("%d is in the list by probe alone", target)
+			}
 		}
 	})
 }

@@ -145,3 +145,79 @@ func FindEliasFano(b []byte, n int, target uint32, shift uint, unary int) (from,
 	}
 	return from, to
 }
+
+// EliasFanoProbe tells which of some ascending targets are in a list, without decoding it: what it reads
+// is the unary part up to the target and one low part or a few. The zero value is not usable: Reset.
+type EliasFanoProbe struct {
+	list  []byte // unary part, low parts, slack
+	n     uint
+	shift uint
+	end   uint // bits of the unary part
+	at    uint // start of the word that is looked at
+	zeros uint // unset bits before it
+}
+
+// Reset begins with the list at the start of b, as DecodeEliasFano reads it.
+func (p *EliasFanoProbe) Reset(b []byte, n int, shift uint, unary int) error {
+	if shift > 32 || n < 0 || unary < 0 || len(b) < unary+PackedSize(n, shift)+Slack {
+		return ErrEliasFano
+	}
+	*p = EliasFanoProbe{list: b, n: uint(n), shift: shift, end: uint(unary) * 8}
+	return nil
+}
+
+// Has tells whether the list has a target, given without the base. Targets never go back.
+func (p *EliasFanoProbe) Has(target uint32) bool {
+	// The values whose high part is h lie between the h-th and the next unset bit.
+	high := uint(uint64(target) >> p.shift)
+	first := uint(0)
+	if high > 0 {
+		var w uint64
+		for {
+			if p.at >= p.end {
+				return false
+			}
+			w = ^binary.LittleEndian.Uint64(p.list[p.at>>3:])
+			if rest := p.end - p.at; rest < 64 {
+				w &= 1<<rest - 1
+			}
+			z := uint(bits.OnesCount64(w))
+			if p.zeros+z >= high {
+				break
+			}
+			p.zeros += z
+			p.at += 64
+		}
+		first = p.at + selectBit(w, high-p.zeros-1) + 1
+	}
+	if p.shift == 0 {
+		return first < p.end && first-high < p.n && p.list[first>>3]>>(first&7)&1 == 1
+	}
+	low, want := p.list[p.end>>3:], uint64(target)&(1<<p.shift-1)
+	for at := first; at < p.end && p.list[at>>3]>>(at&7)&1 == 1 && at-high < p.n; at++ {
+		if got := ReadBits(low, (at-high)*p.shift, p.shift); got >= want {
+			return got == want
+		}
+	}
+	return false
+}
+
+// selectBit is the position of the set bit of w that has k set bits below it; there must be one.
+func selectBit(w uint64, k uint) uint {
+	// Counts of set bits in bytes, then in all bytes up to each one.
+	s := w - w>>1&0x5555555555555555
+	s = s&0x3333333333333333 + s>>2&0x3333333333333333
+	s = (s + s>>4) & 0x0f0f0f0f0f0f0f0f * 0x0101010101010101
+	// The bytes whose count is at most k lie below the bit.
+	below := (uint64(k)*0x0101010101010101 | 0x8080808080808080) - s
+	at := uint(bits.OnesCount64(below&0x8080808080808080)) * 8
+	if at >= 64 {
+		return 64
+	}
+	k -= uint(s << 8 >> at & 0xff)
+	b := w >> at
+	for ; k > 0; k-- {
+		b &= b - 1
+	}
+	return at + uint(bits.TrailingZeros64(b))
+}

@@ -105,7 +105,12 @@ func (e *Engine) checkTiers(ctx context.Context, report *CheckReport) (*Snapshot
 	}
 	snapshot := e.Acquire()
 	stored := &state{catalog: snapshot.catalog}
+	var err error
 	if err := e.checkRows(report, stored); err != nil {
+		snapshot.Release()
+		return nil, err
+	}
+	if stored.witnessed, err = e.checkGeneration(report); err != nil {
 		snapshot.Release()
 		return nil, err
 	}

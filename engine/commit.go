@@ -25,7 +25,7 @@ type NewRow struct {
 	Row  FileRow
 }
 
-// Commit makes the edit durable and visible: steps 2 to 6 of the package comment. When it
+// Commit makes the edit durable and visible: steps 2 to 7 of the package comment. When it
 // returns nil the edit survives any crash, and every later Acquire shows it.
 //
 // An error for which errors.Is(err, ErrInvalidEdit) or errors.Is(err, ErrStaleEdit) holds, or
@@ -96,11 +96,14 @@ func (e *Engine) commit(ctx context.Context, edit Edit) error {
 	if err := e.applyEdit(base, next, added, removed); err != nil { // step 5
 		return err
 	}
+	if err := e.witness(generation); err != nil { // step 6
+		return err
+	}
 	e.cleared = e.cleared[:0]
 	for _, a := range edit.Add {
 		a.File.done()
 	}
-	e.publish(next, removed) // step 6
+	e.publish(next, removed) // step 7
 	e.opts.OnEvent(Event{Kind: EventCommitted, Generation: generation, Added: added, Removed: edit.Remove})
 	return nil
 }

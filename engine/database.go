@@ -177,6 +177,8 @@ func (l pebbleLogger) Fatalf(format string, args ...any) {
 // state is what the database says about the store.
 type state struct {
 	created    bool // by this Open: nothing is written yet
+	witnessed  bool // the generation file is there and does not contradict
+	witness    uint64
 	generation uint64
 	catalog    *catalog
 	tombstones []tombstone

@@ -19,10 +19,11 @@
 //	4  Commit: fsync        of each directory touched
 //	5  Commit: one synced   {rows added, rows removed, tombstones, coverage, generation}
 //	   batch
-//	6  Commit: swap         the snapshot; the edit is visible and acknowledged
-//	7  delete               replaced files, when no older snapshot is held
-//	8  fsync                of each directory touched
-//	9  a later batch        drops the tombstones
+//	6  Commit: fsync        of the generation file, a second witness of the commit
+//	7  Commit: swap         the snapshot; the edit is visible and acknowledged
+//	8  delete               replaced files, when no older snapshot is held
+//	9  fsync                of each directory touched
+//	10 a later batch        drops the tombstones
 //
 // # Invariants
 //

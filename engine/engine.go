@@ -25,6 +25,8 @@ type Engine struct {
 	db      *pebble.DB
 	handles *handleCache
 	dirs    [kindSlots]vfs.File // open directories, to sync; nil when read-only
+	// generationFile is open for writing, nil when read-only; commits write it under commitLock.
+	generationFile vfs.File
 
 	identity identity
 	session  string // in the names of temporary files; random per Open
@@ -127,6 +129,9 @@ func (e *Engine) open() error {
 	if err != nil {
 		return err
 	}
+	if err := e.verifyGeneration(state); err != nil {
+		return err
+	}
 	if err := e.recover(state); err != nil {
 		return err
 	}
@@ -140,7 +145,7 @@ func (e *Engine) open() error {
 			return fmt.Errorf("open directory of %s files: %w", kind, err)
 		}
 	}
-	return nil
+	return e.openGenerationFile(state)
 }
 
 // lock takes the exclusive lock of the directory.
@@ -272,6 +277,9 @@ func (e *Engine) shutDown() error {
 		if d != nil {
 			err = errors.Join(err, d.Close())
 		}
+	}
+	if e.generationFile != nil {
+		err = errors.Join(err, e.generationFile.Close())
 	}
 	if closeErr := e.closeDatabase(); err == nil {
 		err = closeErr

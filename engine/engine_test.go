@@ -398,6 +398,13 @@ func TestLostDatabaseKeepsSegmentFiles(t *testing.T) {
 	if err := fs.RemoveAll(l.database()); err != nil {
 		t.Fatal(err)
 	}
+	var lost *LostCommitsError
+	if _, err := Open(testOptions(fs)); !errors.As(err, &lost) || !lost.Empty {
+		t.Errorf("open without the database: got %v", err)
+	}
+	if err := fs.Remove(l.generation()); err != nil { // nothing is left that says there was a store
+		t.Fatal(err)
+	}
 	e = mustOpen(t, testOptions(fs))
 	defer mustClose(t, e)
 	if names, err := fs.List(l.quarantine()); err != nil || len(names) != 1 {

@@ -18,6 +18,7 @@ type layout struct {
 
 func (l layout) lock() string                    { return l.fs.PathJoin(l.dir, "LOCK") }
 func (l layout) database() string                { return l.fs.PathJoin(l.dir, "db") }
+func (l layout) generation() string              { return l.fs.PathJoin(l.dir, "GENERATION") }
 func (l layout) segments() string                { return l.fs.PathJoin(l.dir, "segments") }
 func (l layout) quarantine() string              { return l.fs.PathJoin(l.dir, "quarantine") }
 func (l layout) kind(k Kind) string              { return l.fs.PathJoin(l.segments(), k.String()) }

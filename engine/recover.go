@@ -51,13 +51,14 @@ type foundFile struct {
 // classifier decides the fate of files by their names alone.
 type classifier struct {
 	created    bool
+	witnessed  bool
 	generation uint64
 	live       [kindSlots]map[string]*FileRow
 	retired    [kindSlots]map[string]bool
 }
 
 func newClassifier(s *state) *classifier {
-	c := &classifier{created: s.created, generation: s.catalog.generation}
+	c := &classifier{created: s.created, witnessed: s.witnessed, generation: s.catalog.generation}
 	for _, kind := range keys.Kinds() {
 		c.live[kind] = make(map[string]*FileRow, len(s.catalog.rows[kind]))
 		c.retired[kind] = make(map[string]bool)
@@ -89,7 +90,8 @@ func (c *classifier) classify(kind Kind, name string) foundFile {
 		f.fate = fateUnfinished
 		return f
 	}
-	if k, _, ok := parseFileName(kind, name); ok && k.Generation == c.generation+1 {
+	// Without the witness nothing proves that the next commit did not happen once.
+	if k, _, ok := parseFileName(kind, name); ok && c.witnessed && k.Generation == c.generation+1 {
 		f.fate = fateUncommitted
 	}
 	return f

@@ -35,7 +35,7 @@ func (e *Engine) wakeReaper() {
 	}
 }
 
-// reapLocked deletes the files that no snapshot holds any more: steps 7 and 8. The tombstones
+// reapLocked deletes the files that no snapshot holds any more: steps 8 and 9. The tombstones
 // of deleted files go with the next commit. The commit lock must be held: it orders the
 // deletion with Check, and guards cleared.
 func (e *Engine) reapLocked() error {

@@ -249,6 +249,13 @@ func useIndex(t testing.TB, f *File) error {
 		if err != nil {
 			continue
 		}
+		var positions [300]uint32
+		var mark [len(positions)]bool
+		for i := range positions {
+			positions[i] = uint32(i * i)
+		}
+		_, err = x.Open(list, nil).Mark(positions[:], mark[:])
+		errs = append(errs, err)
 		c := x.Open(list, nil)
 		for target, k := uint32(0), 0; k < mostUses; k++ {
 			ok, err := c.Seek(target)

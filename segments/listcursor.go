@@ -1,6 +1,9 @@
 package segments
 
-import "github.com/leani-go/leani/internal/invariants"
+import (
+	"github.com/leani-go/leani/codec"
+	"github.com/leani-go/leani/internal/invariants"
+)
 
 // ListCursor walks a posting list in blocks. One goroutine.
 type ListCursor struct {
@@ -119,6 +122,101 @@ func (c *ListCursor) seekLong(target uint32) (bool, error) {
 			return false, err
 		}
 	}
+}
+
+// probeBelow is the number of positions asked of one block up to which probing its list is cheaper than
+// decoding it.
+const probeBelow = 24
+
+// Mark sets mark[i] where the list has positions[i], which ascend and do not go back behind what Seek or
+// Mark was asked before; more is false when the list has nothing behind them.
+func (c *ListCursor) Mark(positions []uint32, mark []bool) (more bool, err error) {
+	for i := 0; i < len(positions); {
+		n := 0
+		if !c.decoded(positions[i]) && !c.done && c.list.p.inline == nil {
+			if n, err = c.probe(positions[i:], mark[i:]); err != nil {
+				return false, err
+			}
+		}
+		if n == 0 {
+			if more, err := c.Seek(positions[i]); err != nil || !more {
+				return false, err
+			}
+			n = c.merge(positions[i:], mark[i:])
+		}
+		i += n
+	}
+	return true, nil
+}
+
+// decoded tells whether the current values reach to a position.
+func (c *ListCursor) decoded(position uint32) bool {
+	n := len(c.values)
+	return n > 0 && c.values[n-1] >= position
+}
+
+// merge marks the positions up to the last of the current values and counts them.
+func (c *ListCursor) merge(positions []uint32, mark []bool) int {
+	v, k := c.values, 0
+	last := v[len(v)-1]
+	for i, p := range positions {
+		if p > last {
+			return i
+		}
+		for v[k] < p {
+			k++
+		}
+		if v[k] == p {
+			mark[i] = true
+		}
+	}
+	return len(positions)
+}
+
+// probe marks the first positions, as far as they fall into one block of a long list, and counts them;
+// 0 means that they are so many that the block is better decoded.
+func (c *ListCursor) probe(positions []uint32, mark []bool) (int, error) {
+	if invariants.Enabled {
+		if positions[0] < c.target {
+			invariants.Checkf(false, "a list goes back from %d to %d", c.target, positions[0])
+		}
+		c.target = positions[0]
+	}
+	if err := c.seekPage(positions[0]); err != nil {
+		return 0, err
+	}
+	end, err := c.endBlock()
+	if err != nil {
+		return 0, err
+	}
+	number := c.page.findBlock(max(c.block, c.firstBlock()), end, positions[0])
+	next := ^uint32(0) // no position is as large
+	if number+1 < end {
+		next = c.page.base(number + 1)
+	} else if c.page.run.number != c.lastPage() {
+		next = c.page.run.to
+	}
+	n := 0
+	for n < len(positions) && positions[n] < next {
+		if n++; n > probeBelow {
+			return 0, nil
+		}
+	}
+	b, err := c.page.block(number)
+	if err != nil {
+		return 0, c.x.damaged(&c.page.run, err)
+	}
+	var p codec.EliasFanoProbe
+	if err := p.Reset(b.list, b.n, b.shift, b.unary); err != nil {
+		return 0, c.x.damaged(&c.page.run, err)
+	}
+	for i, position := range positions[:n] {
+		if position >= b.base && p.Has(position-b.base) {
+			mark[i] = true
+		}
+	}
+	c.block, c.values = number, nil
+	return n, nil
 }
 
 // seekPage loads the last page of the list whose first base is at most target, or the first page.

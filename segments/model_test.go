@@ -232,6 +232,46 @@ func positionsOf(blocks []*chain.Block) (terms map[uint32][]uint32) {
 	return terms
 }
 
+// checkMark asks for random ascending positions, dense and sparse in turn, a few at a time.
+func checkMark(t *testing.T, x *Index, term uint32, want []uint32, rng *rand.Rand) {
+	t.Helper()
+	list, err := x.Find(term, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := x.Open(list, nil)
+	end := want[len(want)-1] + 3
+	for at, more := uint32(0), true; at < end; {
+		step := uint32(1) << rng.Uint32N(12)
+		var positions []uint32
+		for range 1 + rng.IntN(60) {
+			if positions = append(positions, at); at >= end {
+				break
+			}
+			at += 1 + rng.Uint32N(step)
+		}
+		mark := make([]bool, len(positions))
+		if more {
+			if more, err = c.Mark(positions, mark); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i, p := range positions {
+			if _, has := slices.BinarySearch(want, p); mark[i] != has {
+				t.Fatalf("term %08x position %d: marked %v", term, p, mark[i])
+			}
+		}
+		if more && rng.IntN(4) == 0 { // a seek in between
+			if more, err = c.Seek(at); err != nil {
+				t.Fatal(err)
+			}
+			if i, _ := slices.BinarySearch(want, at); more != (i < len(want)) || more && c.Values()[0] != want[i] {
+				t.Fatalf("term %08x seek %d between marks: %v", term, at, more)
+			}
+		}
+	}
+}
+
 func checkIndex(t *testing.T, x *Index, blocks []*chain.Block, rng *rand.Rand) {
 	t.Helper()
 	if err := x.CheckPages(t.Context(), nil); err != nil {
@@ -276,6 +316,9 @@ func checkIndex(t *testing.T, x *Index, blocks []*chain.Block, rng *rand.Rand) {
 				t.Fatalf("term %08x seek %d: got %d, want %d", term, target, c.Values()[0], want[i])
 			}
 		}
+	}
+	for term, want := range positionsOf(blocks) {
+		checkMark(t, x, term, want, rng)
 	}
 	position := uint32(0)
 	for bi, b := range blocks {

@@ -147,24 +147,43 @@ func (p *postingPage) base(block int) uint32 {
 	return binary.LittleEndian.Uint32(p.headers[block*postingHeader:])
 }
 
-// decode fills dst with the positions of a block, which ascend and are below bound.
-func (p *postingPage) decode(block int, bound uint64, dst *[postingBlock]uint32) (int, error) {
-	h := p.headers[block*postingHeader:]
-	base, start := binary.LittleEndian.Uint32(h), int(binary.LittleEndian.Uint16(h[4:]))
-	shift, n := uint(h[6]), int(h[7])+1
-	end := len(p.payload) - codec.Slack
-	if block+1 < p.blocks {
+// block is a block of a posting page that was found to lie within it.
+type block struct {
+	base  uint32
+	n     int
+	shift uint
+	unary int
+	list  []byte // with slack
+}
+
+// block locates a block.
+func (p *postingPage) block(number int) (block, error) {
+	h := p.headers[number*postingHeader:]
+	b := block{base: binary.LittleEndian.Uint32(h), shift: uint(h[6]), n: int(h[7]) + 1}
+	start, end := int(binary.LittleEndian.Uint16(h[4:])), len(p.payload)-codec.Slack
+	if number+1 < p.blocks {
 		end = int(binary.LittleEndian.Uint16(h[postingHeader+4:]))
 	}
-	unary := end - start - codec.PackedSize(n, shift)
-	if n > postingBlock || start > end || end > len(p.payload)-codec.Slack || unary < 0 {
-		return 0, errPostingPage
+	b.unary = end - start - codec.PackedSize(b.n, b.shift)
+	if b.n > postingBlock || start > end || end > len(p.payload)-codec.Slack || b.unary < 0 {
+		return block{}, errPostingPage
 	}
-	if err := codec.DecodeEliasFano(dst[:n], p.payload[start:end+codec.Slack], base, shift, unary); err != nil {
+	b.list = p.payload[start : end+codec.Slack]
+	return b, nil
+}
+
+// decode fills dst with the positions of a block, which ascend and are below bound.
+func (p *postingPage) decode(number int, bound uint64, dst *[postingBlock]uint32) (int, error) {
+	b, err := p.block(number)
+	if err != nil {
 		return 0, err
 	}
-	if !ascending(dst[:n]) || uint64(dst[n-1]) >= bound {
+	v := dst[:b.n]
+	if err := codec.DecodeEliasFano(v, b.list, b.base, b.shift, b.unary); err != nil {
+		return 0, err
+	}
+	if !ascending(v) || uint64(v[b.n-1]) >= bound {
 		return 0, errPostingPage
 	}
-	return n, nil
+	return b.n, nil
 }

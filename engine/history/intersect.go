@@ -196,20 +196,11 @@ func (w *window) unite(base uint32) {
 
 // restrict drops the positions that the clause does not have.
 func (w *window) restrict(c *clause) error {
-	if len(c.lists) == 1 {
-		kept := w.positions[:0]
-		more, err := shared(c.lists[0], w.positions, func(i int) { kept = append(kept, w.positions[i]) })
-		w.positions = kept
-		if !more {
-			c.lists = nil
-		}
-		return err
-	}
 	w.keep = slices.Grow(w.keep[:0], len(w.positions))[:len(w.positions)]
 	clear(w.keep)
 	live := c.lists[:0]
 	for _, l := range c.lists {
-		more, err := shared(l, w.positions, func(i int) { w.keep[i] = true })
+		more, err := l.Mark(w.positions, w.keep)
 		if err != nil {
 			return err
 		}
@@ -226,26 +217,4 @@ func (w *window) restrict(c *clause) error {
 	}
 	w.positions = kept
 	return nil
-}
-
-// shared reports the indexes of the positions that the list has, in order; more tells whether the list
-// may have positions behind the last one asked for.
-func shared(l *segments.ListCursor, positions []uint32, found func(i int)) (more bool, err error) {
-	for i := 0; i < len(positions); {
-		if more, err := l.Seek(positions[i]); err != nil || !more {
-			return false, err
-		}
-		v := l.Values()
-		last := v[len(v)-1]
-		k := 0
-		for ; i < len(positions) && positions[i] <= last; i++ {
-			for v[k] < positions[i] {
-				k++
-			}
-			if v[k] == positions[i] {
-				found(i)
-			}
-		}
-	}
-	return true, nil
 }
