@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -172,7 +173,9 @@ func besideNode(ctx context.Context, ready func(string), args []string) (filled 
 	if err != nil {
 		return 0, err
 	}
-	node, err := Serve(s, c.Network)
+	lanes := runtime.GOMAXPROCS(0)
+	lowpriority.MakeRoom(lanes + 1) // as the product does
+	node, err := serveLanes(s, c.Network, lanes)
 	if err != nil {
 		return 0, err
 	}

@@ -27,8 +27,13 @@ type Node struct {
 const shutdownTime = 10 * time.Second
 
 // Serve starts a node. The caller closes it before the store.
-func Serve(s *Store, network *chain.Network) (*Node, error) {
-	server, err := rpc.New(rpc.Options{Store: served{s.History}, Network: network, Logger: slog.New(slog.DiscardHandler)})
+func Serve(s *Store, network *chain.Network) (*Node, error) { return serveLanes(s, network, 0) }
+
+// serveLanes is Serve with a number of threads for heavy queries; 0 is the default.
+func serveLanes(s *Store, network *chain.Network, lanes int) (*Node, error) {
+	server, err := rpc.New(rpc.Options{
+		Store: served{s.History}, Network: network, LaneWorkers: lanes, Logger: slog.New(slog.DiscardHandler),
+	})
 	if err != nil {
 		return nil, err
 	}

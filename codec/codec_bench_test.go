@@ -2,26 +2,46 @@ package codec
 
 import (
 	"bytes"
+	"fmt"
 	"math/rand/v2"
-	"slices"
 	"testing"
 )
 
-func BenchmarkEliasFanoDecode128(b *testing.B) {
-	rng := rand.New(rand.NewPCG(1, 1))
-	values := make([]uint32, 128)
-	for i := range values {
-		values[i] = rng.Uint32N(1 << 20)
-	}
-	slices.Sort(values)
-	shift := EliasFanoShift(len(values), 1<<20)
-	enc := append(AppendEliasFano(nil, values, 0, shift, 1<<20), make([]byte, Slack)...)
-	dst := make([]uint32, 128)
-	b.ReportAllocs()
-	b.SetBytes(128 * 4)
-	for b.Loop() {
-		if err := DecodeEliasFano(dst, enc, 0, shift, EliasFanoUnary(len(values), shift, 1<<20)); err != nil {
-			b.Fatal(err)
+// BenchmarkEliasFano asks what a block of 128 positions costs, dense ones and sparse ones: decoded, and
+// probed for a few targets instead.
+func BenchmarkEliasFano(b *testing.B) {
+	for _, gap := range []uint32{2, 10, 8192} {
+		rng := rand.New(rand.NewPCG(1, uint64(gap)))
+		values, last := make([]uint32, 128), uint32(0)
+		for i := range values {
+			last += 1 + rng.Uint32N(2*gap-1)
+			values[i] = last
+		}
+		bound := uint64(last) + 1
+		shift := EliasFanoShift(len(values), bound)
+		unary := EliasFanoUnary(len(values), shift, bound)
+		enc := append(AppendEliasFano(nil, values, 0, shift, bound), make([]byte, Slack)...)
+		b.Run(fmt.Sprintf("gap=%d/decode", gap), func(b *testing.B) {
+			dst := make([]uint32, len(values))
+			b.SetBytes(int64(4 * len(values)))
+			for b.Loop() {
+				if err := DecodeEliasFano(dst, enc, 0, shift, unary); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		for _, n := range []uint32{4, 16, 32} {
+			b.Run(fmt.Sprintf("gap=%d/probe=%d", gap, n), func(b *testing.B) {
+				for b.Loop() {
+					var p EliasFanoProbe
+					if err := p.Reset(enc, len(values), shift, unary); err != nil {
+						b.Fatal(err)
+					}
+					for i := range n {
+						p.Has(i * last / n)
+					}
+				}
+			})
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -189,6 +190,11 @@ func TestStoreDocument(t *testing.T) {
 		fmt.Fprintf(&b, "```\n%s\n%s", row.key, hexLines("key  ", row.key.Append(nil)))
 		fmt.Fprintf(&b, "%s```\n\n", hexLines("value", row.value))
 	}
+	mark := slot{generation: r.Generation}
+	for i := range mark.epoch {
+		mark.epoch[i] = byte(i)
+	}
+	fmt.Fprintf(&b, "The slot at offset 0 of `GENERATION`, of a store whose epoch is 000102…0f:\n\n```\n%s```\n\n", hexLines("slot ", mark.append(nil)))
 	doc, err := os.ReadFile(storeDocument)
 	if err != nil {
 		t.Fatal(err)
@@ -224,6 +230,9 @@ func TestStoreDocument(t *testing.T) {
 	if c, err := decodeCoverage(keys.RawCoverage{Field: FieldReceipts, From: 1024}, decoded[5]); err != nil || c != run {
 		t.Errorf("coverage of the document: got %+v, %v", c, err)
 	}
+	if s, ok := parseSlot(decoded[6]); !ok || s != mark || mark.offset() != 0 {
+		t.Errorf("slot of the document: got %+v, %v", s, ok)
+	}
 }
 
 // hexLines writes bytes in lines of 32 with their offset.
@@ -242,7 +251,7 @@ func decodeExamples(t *testing.T, block string) [][]byte {
 	last := ""
 	for line := range strings.Lines(block) {
 		part := strings.Fields(line)
-		if len(part) != 3 || part[0] != "key" && part[0] != "value" {
+		if len(part) != 3 || !slices.Contains([]string{"key", "value", "slot"}, part[0]) {
 			last = ""
 			continue
 		}
@@ -256,8 +265,8 @@ func decodeExamples(t *testing.T, block string) [][]byte {
 		}
 		out[len(out)-1] = append(out[len(out)-1], data...)
 	}
-	if len(out) != 6 {
-		t.Fatalf("the document has %d byte strings, want 6", len(out))
+	if len(out) != 7 {
+		t.Fatalf("the document has %d byte strings, want 7", len(out))
 	}
 	return out
 }

@@ -145,7 +145,7 @@ func (n *storedNode) status(context.Context) (statusReport, error) {
 	}
 	defer v.Close()
 	if head, ok := v.Head(); ok {
-		r.Head = &blockName{head.Number, head.Hash.Hex()}
+		r.Head = &blockName{head, v.HeadHash().Hex()}
 	}
 	for _, c := range v.Coverage() {
 		r.Coverage = append(r.Coverage, blockSpan{c.From, c.To - 1})

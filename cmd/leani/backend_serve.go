@@ -18,6 +18,9 @@ import (
 // shutdownGrace is how long running requests may take once the node is told to stop.
 const shutdownGrace = 5 * time.Second
 
+// backgroundThreads are those that recover senders and merge files behind the requests.
+const backgroundThreads = 1
+
 // historyStore is the history as the RPC server sees it.
 type historyStore struct{ *history.Store }
 
@@ -29,8 +32,8 @@ func (s historyStore) View() (rpc.View, error) {
 	return v, nil
 }
 
-// newServer makes the RPC server over the history.
-func (n *storedNode) newServer() (*rpc.Server, error) {
+// newServer makes the RPC server over the history, with threads for heavy queries.
+func (n *storedNode) newServer(lanes int) (*rpc.Server, error) {
 	c := n.settings.RPC
 	origins := make([]string, len(c.AllowedOrigins))
 	for i, o := range c.AllowedOrigins {
@@ -39,7 +42,7 @@ func (n *storedNode) newServer() (*rpc.Server, error) {
 	return rpc.New(rpc.Options{
 		Store: historyStore{n.history}, Network: n.network, AllowedOrigins: origins,
 		ClientVersion: currentVersion().client(), Logger: n.log.With("component", "rpc"),
-		LaneWorkers: min(n.settings.RawHistory.ReaderConnections, max(1, runtime.GOMAXPROCS(0)-1)),
+		LaneWorkers: lanes,
 		Limits: rpc.Limits{
 			MaxBatchRequests: c.MaxBatchRequests, MaxResponseBytes: int(c.MaxResponseBytes), MaxLogResults: c.MaxLogResults,
 			MaxLogAddresses: c.MaxLogAddresses, MaxLogTopicAlternatives: c.MaxLogTopicAlternatives,
@@ -64,7 +67,9 @@ func explainListen(err error) error {
 
 // serve runs the RPC server and the background work until the context ends, or one of them fails.
 func (n *storedNode) serve(ctx context.Context, ready func(url string)) error {
-	server, err := n.newServer()
+	lanes := min(n.settings.RawHistory.ReaderConnections, runtime.GOMAXPROCS(0))
+	lowpriority.MakeRoom(lanes + backgroundThreads)
+	server, err := n.newServer(lanes)
 	if err != nil {
 		return err
 	}

@@ -158,7 +158,7 @@ func (c *client) call(method, params string) (reply, error) {
 // called.
 func serveWithin(tb testing.TB, n *storedNode) (c *client, stop func()) {
 	tb.Helper()
-	s, err := n.newServer()
+	s, err := n.newServer(1)
 	if err != nil {
 		tb.Fatal(err)
 	}

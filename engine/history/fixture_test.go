@@ -311,7 +311,7 @@ func (c *modelChain) verifyAgainst(ctx context.Context, s *Store, has []bool) er
 // over what is not.
 func (c *modelChain) check(ctx context.Context, v *View, m *chainmodel.Model, has []bool) error {
 	runs := c.coverage(has)
-	if head, ok := v.Head(); ok != (len(runs) > 0) || ok && head != c.at(runs[len(runs)-1].To-1).BlockRef {
+	if head, ok := v.Head(); ok != (len(runs) > 0) || ok && (head != runs[len(runs)-1].To-1 || v.HeadHash() != c.at(head).Hash) {
 		return fmt.Errorf("head: got %v %v, retained are %v", head, ok, runs)
 	}
 	for range 3 {

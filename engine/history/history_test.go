@@ -265,8 +265,8 @@ func TestMissingBlocksAreNamed(t *testing.T) {
 	if err := v.LoadBlock(t.Context(), 31, chain.PartHeader, &chain.Block{}); !errors.Is(err, chain.ErrNotRetained) {
 		t.Error(err)
 	}
-	if head, ok := v.Head(); !ok || head.Number != 54 || head.ParentHash == (common.Hash{}) {
-		t.Errorf("head %v %v", head, ok)
+	if head, ok := v.Head(); !ok || head != 54 {
+		t.Errorf("head %d %v", head, ok)
 	}
 	if got := v.Coverage(); !slices.Equal(got, []chain.Range{{From: 10, To: 30}, {From: 35, To: 55}}) {
 		t.Errorf("coverage %v", got)

@@ -7,12 +7,10 @@ import (
 	"github.com/leani-go/leani/engine"
 )
 
-// layout is what a catalog generation implies and many queries need: the head, and the positions of data
-// files counted from the first one. It is computed once a generation, immutable, and shared by views.
+// layout is what a catalog generation implies and many queries need: the positions of data files
+// counted from the first one. It is computed once a generation, immutable, and shared by views.
 type layout struct {
 	generation uint64
-	head       chain.BlockRef
-	known      bool
 	data       []positioned
 	unindexed  []chain.Range // retained blocks that no index file covers: normally none
 }
@@ -24,7 +22,6 @@ type positioned struct {
 	transactions uint64
 }
 
-// newLayout computes all but the head.
 func newLayout(snap *engine.Snapshot) *layout {
 	l := &layout{generation: snap.Generation()}
 	rows := snap.Rows(engine.KindData)

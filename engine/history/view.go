@@ -2,7 +2,6 @@ package history
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"sort"
 
@@ -26,9 +25,9 @@ type View struct {
 // View opens a snapshot.
 func (s *Store) View() (*View, error) {
 	v := &View{store: s, snapshot: s.engine.Acquire()}
-	if err := v.findLayout(); err != nil {
-		v.Close()
-		return nil, err
+	if v.layout = s.layout.Load(); v.layout == nil || v.layout.generation != v.snapshot.Generation() {
+		v.layout = newLayout(v.snapshot)
+		s.layout.Store(v.layout)
 	}
 	return v, nil
 }
@@ -39,27 +38,22 @@ func (v *View) Close() { v.snapshot.Release() }
 // Access says how many pages the view has read so far.
 func (v *View) Access() segments.Access { return v.access }
 
-func (v *View) findLayout() error {
-	if l := v.store.layout.Load(); l != nil && l.generation == v.snapshot.Generation() {
-		v.layout = l
-		return nil
+// Head is the number of the highest retained block; false when nothing is retained.
+func (v *View) Head() (number uint64, ok bool) {
+	n := len(v.layout.data)
+	if n == 0 {
+		return 0, false
 	}
-	l := newLayout(v.snapshot)
-	if n := len(l.data); n > 0 {
-		last := l.data[n-1].row
-		var b chain.Block
-		if err := v.load(last, last.To-1, chain.PartHeader, &b); err != nil {
-			return fmt.Errorf("read head: %w", err)
-		}
-		l.head, l.known = b.BlockRef, true
-	}
-	v.layout = l
-	v.store.layout.Store(l)
-	return nil
+	return v.layout.data[n-1].row.To - 1, true
 }
 
-// Head is the highest retained block; false when nothing is retained.
-func (v *View) Head() (chain.BlockRef, bool) { return v.layout.head, v.layout.known }
+// HeadHash is the hash of the head, zero when there is none.
+func (v *View) HeadHash() (hash common.Hash) {
+	if n := len(v.layout.data); n > 0 {
+		hash = v.layout.data[n-1].row.LastHash
+	}
+	return hash
+}
 
 // Finalized is the newest block that the node itself verified as finalized. Raw history from archives
 // proves none.

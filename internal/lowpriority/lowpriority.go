@@ -5,7 +5,10 @@
 // the node, which keeps light requests fast beside heavy ones.
 package lowpriority
 
-import "runtime"
+import (
+	"os"
+	"runtime"
+)
 
 // niceValue is in the middle of the range: such a thread gets about a tenth of the time of one that
 // competes with it, and all of the time that nobody else wants.
@@ -22,4 +25,14 @@ func Go(f func() error) <-chan error {
 		done <- f()
 	}()
 	return done
+}
+
+// MakeRoom tells the scheduler of Go about threads of low priority that will be busy. It lets as many
+// goroutines run as it believes to have processors, and makes the others wait for up to 10 ms, whatever
+// the priorities of their threads are; told of a processor more for each such thread, it leaves the choice to
+// the kernel, which knows priorities. A number that the operator set (the variable GOMAXPROCS) stays.
+func MakeRoom(threads int) {
+	if os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + threads)
+	}
 }

@@ -118,17 +118,17 @@ func (c *call) loadSelected(sel selector, parts chain.Parts) (found bool, err er
 	}
 	// A node without blocks reports 0 as its head. So block 0 is missing there, and higher
 	// blocks lie above.
-	if sel.tag == tagNone && number > head.Number {
+	if sel.tag == tagNone && number > head {
 		return false, nil
 	}
 	return true, c.load(number, parts)
 }
 
 // resolve gives the number of the block that a selector names.
-func (c *call) resolve(sel selector, head chain.BlockRef) (uint64, error) {
+func (c *call) resolve(sel selector, head uint64) (uint64, error) {
 	switch sel.tag {
 	case tagLatest:
-		return head.Number, nil
+		return head, nil
 	case tagFinalized, tagSafe:
 		final, ok := c.view.Finalized()
 		if !ok {
@@ -174,7 +174,7 @@ func (c *call) completeHistory() bool {
 		return false
 	}
 	coverage := c.view.Coverage()
-	return len(coverage) == 1 && coverage[0].Covers(chain.Range{From: 0, To: head.Number + 1})
+	return len(coverage) == 1 && coverage[0].Covers(chain.Range{From: 0, To: head + 1})
 }
 
 // orNull passes an error on, and appends null without one.

@@ -72,13 +72,12 @@ func (v *fakeView) Close() {
 	v.s.open.Add(-1)
 }
 
-func (v *fakeView) Head() (chain.BlockRef, bool) {
+func (v *fakeView) Head() (number uint64, ok bool) {
 	defer v.use()()
 	if len(v.s.coverage) == 0 {
-		return chain.BlockRef{}, false
+		return 0, false
 	}
-	last := v.s.coverage[len(v.s.coverage)-1]
-	return v.s.blocks[last.To-1].BlockRef, true
+	return v.s.coverage[len(v.s.coverage)-1].To - 1, true
 }
 
 func (v *fakeView) Finalized() (chain.BlockRef, bool) {

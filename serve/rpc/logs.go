@@ -68,10 +68,10 @@ func (c *call) logRange(query *logQuery) (chain.Range, error) {
 		return chain.Range{}, err
 	}
 	switch {
-	case query.to.tag == tagNone && last > head.Number:
-		return chain.Range{}, jsonrpc.BeyondHead("toBlock", last, head.Number)
-	case query.from.tag == tagNone && first > head.Number:
-		return chain.Range{}, jsonrpc.BeyondHead("fromBlock", first, head.Number)
+	case query.to.tag == tagNone && last > head:
+		return chain.Range{}, jsonrpc.BeyondHead("toBlock", last, head)
+	case query.from.tag == tagNone && first > head:
+		return chain.Range{}, jsonrpc.BeyondHead("fromBlock", first, head)
 	case first > last:
 		return chain.Range{}, jsonrpc.InvalidParams("fromBlock is above toBlock")
 	}

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/leani-go/leani/api/jsonrpc"
+	"github.com/leani-go/leani/chain"
 	"github.com/leani-go/leani/internal/hexenc"
 )
 
@@ -39,7 +40,7 @@ func blockNumber(c *call) error {
 		return err
 	}
 	head, _ := c.view.Head()
-	return c.quantity(head.Number)
+	return c.quantity(head)
 }
 
 // syncing reports the head and that it is not live: without a live source the node cannot know
@@ -53,9 +54,9 @@ func syncing(c *call) error {
 	}
 	head, _ := c.view.Head()
 	buf := append(c.out.buf, `{"startingBlock":"0x0","currentBlock":"`...)
-	buf = hexenc.AppendQuantity(buf, head.Number)
+	buf = hexenc.AppendQuantity(buf, head)
 	buf = append(buf, `","highestBlock":"`...)
-	buf = hexenc.AppendQuantity(buf, head.Number)
+	buf = hexenc.AppendQuantity(buf, head)
 	c.out.buf = append(buf, `","leani":{"liveReady":false,"reason":"live_head_not_anchored"}}`...)
 	return nil
 }
@@ -73,7 +74,10 @@ func forkConfig(c *call) error {
 	if !ok {
 		return jsonrpc.Unavailable(jsonrpc.ReasonConfigTimestamp)
 	}
-	buf, err := c.encode.AppendConfig(c.out.buf, head.Timestamp)
+	if err := c.load(head, chain.PartHeader); err != nil {
+		return err
+	}
+	buf, err := c.encode.AppendConfig(c.out.buf, c.block.Timestamp)
 	if err != nil {
 		return err
 	}

@@ -24,8 +24,8 @@ type View interface {
 	// Close releases the snapshot. Nothing obtained from the view may be used afterwards.
 	Close()
 
-	// Head is the highest retained block; false when the store holds none.
-	Head() (chain.BlockRef, bool)
+	// Head is the number of the highest retained block; false when the store holds none.
+	Head() (number uint64, ok bool)
 	// Finalized is the newest block that the node itself verified as finalized; false before
 	// there is one. It need not be retained.
 	Finalized() (chain.BlockRef, bool)
