@@ -26,6 +26,10 @@ func fullOrBroken(op string) error {
 	}
 }
 
+// passedBefore is how many changes of other goroutines may be on their way to the disk, behind the guard, while
+// one fails: closing a database flushes, rotates its log and deletes at once.
+const passedBefore = 2
+
 // TestErrorAtEveryOperation fails every single operation of the script once: writes stop half-way
 // because the disk is full, syncs, renames and removals because it is broken. The cause must reach the
 // caller, views go on answering, old and new, and the store must open again as it was acknowledged, with
@@ -55,7 +59,7 @@ func TestErrorAtEveryOperation(t *testing.T) {
 		if !errors.As(err, &failed) || !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EIO) {
 			t.Errorf("got %v, want the injected failure", err)
 		}
-		if after := w.machine.After(); len(after) > tried {
+		if after := w.machine.After(); len(after) > tried+passedBefore {
 			t.Errorf("changes after the failure: %v", after[tried:])
 		}
 		where := w.machine
