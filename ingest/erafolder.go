@@ -50,16 +50,13 @@ func (s *EraFolder) pathOf(e *era.Entry) string { return filepath.Join(s.path, e
 
 // Plan names the files, by their paths, that hold the blocks of r. The error is an
 // *era.HoleError.
-func (s *EraFolder) Plan(r chain.Range) ([]Extent, error) {
+func (s *EraFolder) Plan(_ context.Context, r chain.Range) ([]Extent, error) {
 	pieces, err := s.catalog.Select(r)
-	if err != nil {
-		return nil, err
-	}
 	extents := make([]Extent, len(pieces))
 	for i, p := range pieces {
 		extents[i] = Extent{File: s.pathOf(p.Entry), Range: p.Range}
 	}
-	return extents, nil
+	return extents, err
 }
 
 // Open opens a file and reads its index. When the index is damaged, the content is compared with the

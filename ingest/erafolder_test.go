@@ -244,7 +244,7 @@ func TestFlippedBit(t *testing.T) {
 
 // opens tells whether the file with a block can be opened.
 func opens(s *EraFolder, n uint64) bool {
-	extents, err := s.Plan(chain.Range{From: n, To: n + 1})
+	extents, err := s.Plan(context.Background(), chain.Range{From: n, To: n + 1})
 	if err != nil {
 		return false
 	}

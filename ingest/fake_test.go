@@ -86,7 +86,7 @@ func (s *fakeSource) fileOf(n uint64) *fakeFile {
 	return nil
 }
 
-func (s *fakeSource) Plan(r chain.Range) ([]Extent, error) {
+func (s *fakeSource) Plan(_ context.Context, r chain.Range) ([]Extent, error) {
 	var extents []Extent
 	for _, f := range s.files {
 		if part := f.blocks.Intersect(r); !part.Empty() {

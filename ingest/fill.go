@@ -28,7 +28,7 @@ func Fill(ctx context.Context, options Options) (Result, error) {
 		return Result{}, fmt.Errorf("fill history: %w", err)
 	}
 	ranges, _ := joinRanges(o.Ranges) // valid, as checked before
-	files, err := planFiles(o.Source, ranges)
+	files, err := planFiles(ctx, o.Source, ranges)
 	if err != nil || len(files) == 0 {
 		return Result{}, err
 	}

@@ -168,7 +168,7 @@ func TestJoinRanges(t *testing.T) {
 // holes is a source without some blocks.
 type holes struct{ *fakeSource }
 
-func (holes) Plan(chain.Range) ([]Extent, error) {
+func (holes) Plan(context.Context, chain.Range) ([]Extent, error) {
 	return nil, &era.HoleError{Missing: []chain.Range{{From: 7, To: 9}}}
 }
 

@@ -33,10 +33,10 @@ func (f *file) close() error {
 }
 
 // planFiles asks the source which file holds what, and groups the runs by file.
-func planFiles(source Source, ranges []chain.Range) ([]*file, error) {
+func planFiles(ctx context.Context, source Source, ranges []chain.Range) ([]*file, error) {
 	var files []*file
 	for _, r := range ranges {
-		extents, err := source.Plan(r)
+		extents, err := source.Plan(ctx, r)
 		if err != nil {
 			return nil, err
 		}

@@ -9,13 +9,25 @@ import (
 )
 
 // Source is a collection of files with blocks of one chain. Its methods are called from one
-// goroutine.
+// goroutine at a time.
 type Source interface {
-	// Plan cuts a range into the runs that single files hold, in order and without gaps. When no
-	// file holds some of the blocks, the error says which.
-	Plan(r chain.Range) ([]Extent, error)
-	// Open opens a file that Plan named. The caller closes it.
+	// Plan cuts the blocks of a range into the runs that single files hold, in order. When no file
+	// holds some of the blocks, the error says which and satisfies Holes, and the extents are those
+	// of the other blocks; without an error there are no gaps. Any other error means that nothing
+	// can be read of the range, for example because the source has not the complete material that
+	// a store of raw history keeps.
+	Plan(ctx context.Context, r chain.Range) ([]Extent, error)
+	// Open opens a file that Plan named. It may take as long as a transfer of the file does. The
+	// caller closes it.
 	Open(ctx context.Context, name string, limits Limits) (File, error)
+}
+
+// Holes is satisfied by errors of Source.Plan that mean no more than that the source does not hold
+// some of the blocks; *era.HoleError is one.
+type Holes interface {
+	error
+	// Holes are the runs of blocks that no file of the source holds, in order.
+	Holes() []chain.Range
 }
 
 // Extent is a run of blocks in one file.

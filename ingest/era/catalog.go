@@ -202,7 +202,7 @@ func (c *Catalog) Entries() []Entry { return c.entries }
 func (c *Catalog) Unread() []error { return c.unread }
 
 // Select cuts r into runs of blocks by file, in order. When files for some of the blocks are
-// lacking the error is a *HoleError that lists those.
+// lacking the error is a *HoleError that lists those, and the runs are those of the other blocks.
 func (c *Catalog) Select(r chain.Range) ([]Piece, error) {
 	var pieces []Piece
 	var holes []chain.Range
@@ -223,7 +223,7 @@ func (c *Catalog) Select(r chain.Range) ([]Piece, error) {
 		holes = append(holes, chain.Range{From: next, To: r.To})
 	}
 	if len(holes) > 0 {
-		return nil, &HoleError{Folder: c.folder, Missing: holes, Unread: c.unread}
+		return pieces, &HoleError{Folder: c.folder, Missing: holes, Unread: c.unread}
 	}
 	return pieces, nil
 }
@@ -250,6 +250,9 @@ func (e *HoleError) Error() string {
 	}
 	return b.String()
 }
+
+// Holes are the missing runs of blocks.
+func (e *HoleError) Holes() []chain.Range { return e.Missing }
 
 // Unwrap gives the errors of the files that could not be read.
 func (e *HoleError) Unwrap() []error { return e.Unread }
