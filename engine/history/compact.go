@@ -10,7 +10,6 @@ import (
 	"github.com/leani-go/leani/chain"
 	"github.com/leani-go/leani/engine"
 	"github.com/leani-go/leani/segments"
-	"github.com/zeebo/xxh3"
 )
 
 // The tiers of index files. A file of tier l covers tierFactor times what one of tier l-1 does, in
@@ -279,26 +278,14 @@ func (s *Store) repack(ctx context.Context, snap *engine.Snapshot, group []*engi
 		return err
 	}
 	defer func() { _ = f.Abort() }()
-	r := &run{file: f, out: bufio.NewWriterSize(f, writeBuffer)}
-	r.builder = segments.NewDataBuilder(r.out, segments.DataOptions{Compression: s.opts.Compression})
-	var hasher xxh3.Hasher
-	var b chain.Block
+	r := s.newRun(f)
 	for _, row := range group {
 		d, err := s.dataApart(row)
 		if err != nil {
 			return err
 		}
-		for n := row.From; n < row.To; n++ {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			if err := d.Load(n, chain.PartsAll, &b, nil); err != nil {
-				return err
-			}
-			if err := r.builder.Add(&b); err != nil {
-				return err
-			}
-			r.digests = append(r.digests, blockDigest(&hasher, &b))
+		if err := r.copy(ctx, d, row.Range()); err != nil {
+			return err
 		}
 	}
 	edit, info, err := s.finish(r)

@@ -18,7 +18,7 @@ const scriptBlocks = 18
 
 // newScript prepares a machine for one fixed history that visits every kind of work: runs of blocks with
 // a gap that is filled later, a repack with and without senders, a merge into the next tier, a view that
-// holds replaced files, two reopens.
+// holds replaced files, a range that is pruned and written again, three reopens.
 func newScript(t *testing.T, l *crashLab, c *modelChain, at int) *world {
 	w := &world{t: t, lab: l, seed: uint64(at), rng: rand.New(rand.NewPCG(uint64(at), 11)), chain: c, opts: smallOptions(2)}
 	w.has = make([]bool, len(c.blocks))
@@ -61,6 +61,18 @@ func (w *world) script(broken func(error)) error {
 				return err
 			}
 			if err := w.compactOnce(1, 0); err != nil { // [16, 18), whose senders are not complete
+				return err
+			}
+			return w.fill()
+		},
+		func() error {
+			w.pin()
+			// Cuts two data files and their senders, and the index of [0, 16) in two.
+			if err := w.prune(chain.Range{From: 5, To: 9}); err != nil {
+				return err
+			}
+			w.releasePins()
+			if err := w.writeRuns([]uint64{5, 6, 7, 8}); err != nil {
 				return err
 			}
 			return w.fill()

@@ -71,7 +71,7 @@ func TestCrashModel(t *testing.T) {
 		}
 	}
 	t.Logf("%d histories: %+v", n, l.done)
-	if d := l.done; d.crashes < n || d.Repacks < n/2 || d.IndexMerges < n/4 {
+	if d := l.done; d.crashes < n || d.Repacks < n/2 || d.IndexMerges < n/4 || d.prunes < n/4 {
 		t.Errorf("the histories do too little: %+v", d)
 	}
 }
@@ -84,6 +84,7 @@ type crashLab struct {
 	done    struct {
 		CompactStats
 		crashes  int
+		prunes   int // that removed something
 		inFlight int // crashes that a run survived which was not acknowledged
 	}
 }
@@ -114,6 +115,7 @@ type world struct {
 	mu    sync.Mutex  // guards has and doubt, which the writer's goroutine changes too
 	has   []bool      // the acknowledged blocks of the chain
 	doubt chain.Range // the run that was in flight when the machine crashed, empty for none
+	gone  chain.Range // the range that was being pruned when the machine crashed, empty for none
 	// senders are the blocks whose senders were acknowledged and not touched by a repack since.
 	senders []bool
 
@@ -237,6 +239,7 @@ func (w *world) settle() {
 	if q := w.store.Engine().Recovery().Quarantined; len(q) > 0 {
 		w.fail("own files were quarantined: %v", q)
 	}
+	w.settlePrune()
 	missing := w.store.Missing(w.doubt)
 	switch {
 	case w.doubt.Empty():
@@ -311,7 +314,7 @@ func (w *world) askView(v *View, has []bool) {
 
 // step does one random thing.
 func (w *world) step() {
-	switch w.rng.IntN(16) {
+	switch w.rng.IntN(18) {
 	case 0, 1, 2, 3, 4, 5:
 		w.write()
 	case 6:
@@ -333,6 +336,8 @@ func (w *world) step() {
 		w.ask()
 	case 15:
 		w.verify()
+	case 16, 17:
+		w.pruneSome()
 	}
 }
 

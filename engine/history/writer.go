@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/leani-go/leani/chain"
 	"github.com/leani-go/leani/engine"
@@ -108,10 +109,20 @@ func (w *Writer) begin() error {
 	if err != nil {
 		return err
 	}
-	r := &run{file: f, out: bufio.NewWriterSize(f, writeBuffer)}
-	r.builder = segments.NewDataBuilder(r.out, segments.DataOptions{Compression: w.store.opts.Compression})
-	w.run = r
+	w.run = w.store.newRun(f)
 	return nil
+}
+
+// newRun begins a run that writes to f; without a file it only builds, for its index.
+func (s *Store) newRun(f *engine.PendingFile) *run {
+	r := &run{file: f}
+	var to io.Writer = io.Discard
+	if f != nil {
+		to = f
+	}
+	r.out = bufio.NewWriterSize(to, writeBuffer)
+	r.builder = segments.NewDataBuilder(r.out, segments.DataOptions{Compression: s.opts.Compression})
+	return r
 }
 
 // Cut ends the open run, and starts to seal it once the run before is committed. It returns the error
@@ -224,32 +235,47 @@ func (s *Store) Bytes() int64 {
 
 // finish writes the rest of both files of a run and compares what they hold with what was added.
 func (s *Store) finish(r *run) (engine.Edit, segments.Info, error) {
+	data, info, err := finishData(r)
+	if err != nil {
+		return engine.Edit{}, info, err
+	}
+	index, err := s.writeIndex(r)
+	if err != nil {
+		return engine.Edit{}, info, err
+	}
+	return engine.Edit{Add: []engine.NewRow{data, index}}, info, nil
+}
+
+// finishData writes the rest of the data file of a run and compares what it holds with what was added.
+func finishData(r *run) (engine.NewRow, segments.Info, error) {
 	info, digest, err := r.builder.Finish()
 	if err == nil {
 		err = r.out.Flush()
 	}
 	if err != nil {
-		return engine.Edit{}, info, fmt.Errorf("finish data file: %w", err)
+		return engine.NewRow{}, info, fmt.Errorf("finish data file: %w", err)
 	}
 	if err := compare(r, digest); err != nil {
-		return engine.Edit{}, info, fmt.Errorf("read back blocks [%d, %d): %w", info.From, info.To, err)
+		return engine.NewRow{}, info, fmt.Errorf("read back blocks [%d, %d): %w", info.From, info.To, err)
 	}
-	edit := engine.Edit{Add: []engine.NewRow{{File: r.file, Row: rowOf(info, digest, 0)}}}
+	return engine.NewRow{File: r.file, Row: rowOf(info, digest, 0)}, info, nil
+}
+
+// writeIndex writes the index file of a run whose data file is finished.
+func (s *Store) writeIndex(r *run) (engine.NewRow, error) {
 	index, err := s.engine.NewFile(engine.KindIndex)
 	if err != nil {
-		return engine.Edit{}, info, err
+		return engine.NewRow{}, err
 	}
-	edit.Add = append(edit.Add, engine.NewRow{File: index})
 	out := bufio.NewWriterSize(index, writeBuffer)
-	indexInfo, indexDigest, err := r.builder.WriteIndex(out)
+	info, digest, err := r.builder.WriteIndex(out)
 	if err == nil {
 		err = out.Flush()
 	}
 	if err != nil {
-		return engine.Edit{}, info, errors.Join(fmt.Errorf("write index file: %w", err), index.Abort())
+		return engine.NewRow{}, errors.Join(fmt.Errorf("write index file: %w", err), index.Abort())
 	}
-	edit.Add[1].Row = rowOf(indexInfo, indexDigest, 0)
-	return edit, info, nil
+	return engine.NewRow{File: index, Row: rowOf(info, digest, 0)}, nil
 }
 
 // rowOf makes the catalog row of a segment file.
