@@ -34,6 +34,7 @@ const (
 type chunk struct {
 	file   *file
 	blocks chain.Range
+	final  bool // nothing of the file follows
 
 	buffer era.Buffer
 	room   []chain.Block // chunkBlocks of them
@@ -158,7 +159,7 @@ func (p *pool) settle(c *chunk, memory int64) {
 
 // put takes a chunk back.
 func (p *pool) put(c *chunk) {
-	c.file = nil
+	c.file, c.final = nil, false
 	p.mu.Lock()
 	p.lent--
 	if c.charge <= p.keep {

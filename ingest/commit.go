@@ -23,41 +23,45 @@ type committer struct {
 	pending  int              // of the sink, after the last call
 	deadline <-chan time.Time // of the open run; nil when there is none
 	broken   bool             // the sink failed
-	unproven *file            // the file whose digest stopped the run
+	culprit  *file            // the file that stopped the run; nil when it was something else
 }
 
 // commit takes the chunks in order and adds their blocks to the sink. It returns nil when all are
-// added.
+// added. A file is closed as soon as nothing of it follows: what it takes is needed for the next.
 func (c *committer) commit() error {
 	var current *file
 	for {
 		next, err := wait(c, c.order)
-		if err != nil {
+		if err != nil || next == nil {
 			return err
 		}
-		if current != nil && (next == nil || next.file != current) {
-			if err := current.close(); err != nil {
-				return err
-			}
-			current = nil
-		}
-		if next == nil {
-			return nil
-		}
-		if current == nil {
+		if current != next.file {
 			current = next.file
 			if _, err := wait(c, current.proven); err != nil {
 				return err
 			}
 			if current.proveErr != nil {
-				c.unproven = current
-				return current.proveErr
+				return c.blame(current, current.proveErr)
 			}
 		}
+		final := next.final
 		if err := c.take(next); err != nil {
 			return err
 		}
+		if final {
+			if err := current.close(); err != nil {
+				return err
+			}
+		}
 	}
+}
+
+// blame notes the file that an error is the fault of. What ends with ctx is nobody's.
+func (c *committer) blame(f *file, err error) error {
+	if c.ctx.Err() == nil {
+		c.culprit = f
+	}
+	return err
 }
 
 // take adds the blocks of a chunk as they become ready, and returns the chunk to its pool.
@@ -77,7 +81,7 @@ func (c *committer) take(from *chunk) error {
 		}
 		c.report()
 		if p.err != nil {
-			return p.err
+			return c.blame(from.file, p.err)
 		}
 		if p.last {
 			c.pool.put(from)
@@ -98,16 +102,16 @@ func (c *committer) add(f *file, b *chain.Block) error {
 		}
 	}
 	if known && b.ParentHash != parent {
-		return f.blameCheck(b.Number, &verify.Error{
+		return c.blame(f, f.blameCheck(b.Number, &verify.Error{
 			Block: b.Number, Check: verify.CheckParent, Err: fmt.Errorf("got %x want %x", b.ParentHash, parent),
-		})
+		}))
 	}
 	if b.Number+1 == r.To {
 		if hash, known := c.options.ExpectedParent(r.To); known && b.Hash != hash {
-			return f.blameCheck(b.Number, &verify.Error{
+			return c.blame(f, f.blameCheck(b.Number, &verify.Error{
 				Block: b.Number, Check: verify.CheckHash,
 				Err: fmt.Errorf("got %x want %x, the parent of retained block %d", b.Hash, hash, r.To),
-			})
+			}))
 		}
 		c.ranges = c.ranges[1:]
 	}

@@ -32,9 +32,15 @@ func Fill(ctx context.Context, options Options) (Result, error) {
 	if err != nil || len(files) == 0 {
 		return Result{}, err
 	}
+	result, _, err := fillFiles(ctx, o, ranges, files)
+	return result, err
+}
+
+// fillFiles is Fill of a plan. With an error that is the fault of a file, it names that.
+func fillFiles(ctx context.Context, o Options, ranges []chain.Range, files []*file) (Result, *file, error) {
 	r := newRun(o, ranges, files)
-	err = r.fill(ctx)
-	return r.result(), err
+	err := r.fill(ctx)
+	return r.result(), r.culprit, err
 }
 
 // run is the state of one Fill.
@@ -45,9 +51,12 @@ type run struct {
 	ranges      []chain.Range
 	files       []*file
 
+	culprit *file // whose fault the error is, once fill has returned; nil when it is none's
+
 	pool  *pool
 	jobs  chan job
-	order chan *chunk // closed after the last one
+	begun chan struct{} // a token for each file after the first that the planner began
+	order chan *chunk   // closed after the last one
 
 	mu   sync.Mutex
 	done Result // guarded by mu
@@ -65,6 +74,7 @@ func newRun(o Options, ranges []chain.Range, files []*file) *run {
 		files:       files,
 		pool:        newPool(o.MemoryBytes, o.ActiveChunks, share),
 		jobs:        make(chan job),
+		begun:       make(chan struct{}, len(files)),
 		order:       make(chan *chunk, o.ActiveChunks),
 	}
 }
@@ -78,6 +88,7 @@ func (r *run) fill(ctx context.Context) error {
 	c := &committer{run: r, ctx: stagesCtx, ranges: r.ranges, sink: r.options.Sink(sinkCtx, r.committed)}
 
 	var stages sync.WaitGroup
+	stages.Go(func() { r.open(stagesCtx) })
 	stages.Go(func() { r.plan(stagesCtx) })
 	for range r.options.Workers {
 		stages.Go(func() { r.work(stagesCtx) })
@@ -89,8 +100,9 @@ func (r *run) fill(ctx context.Context) error {
 		closeErr = fmt.Errorf("%w: %w", errGrace, closeErr)
 	}
 	stages.Wait()
-	if c.unproven != nil {
-		err = c.unproven.locate(ctx, err)
+	r.culprit = c.culprit
+	if c.culprit != nil && c.culprit.proveErr != nil {
+		err = c.culprit.locate(ctx, err)
 	}
 	errs := []error{err, closeErr}
 	for _, f := range r.files {

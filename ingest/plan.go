@@ -12,9 +12,9 @@ type file struct {
 	name    string
 	extents []chain.Range // ascending, not empty
 
-	opened bool  // set, and read but for the end of the run, by the planner alone
-	reader File  // nil when opening failed
-	err    error // of opening
+	ready  chan struct{} // closed when it was opened, or could not be
+	reader File          // nil when opening failed; valid after ready
+	err    error         // of opening, valid after ready
 
 	proven   chan struct{} // closed when the digest was compared
 	proveErr error         // its result, valid after that
@@ -47,7 +47,7 @@ func planFiles(ctx context.Context, source Source, ranges []chain.Range) ([]*fil
 			}
 			next = e.Range.To
 			if n := len(files); n == 0 || files[n-1].name != e.File {
-				files = append(files, &file{name: e.File, proven: make(chan struct{})})
+				files = append(files, &file{name: e.File, ready: make(chan struct{}), proven: make(chan struct{})})
 			}
 			f := files[len(files)-1]
 			f.extents = append(f.extents, e.Range)
@@ -65,13 +65,39 @@ type job struct {
 	chunk *chunk
 }
 
-// plan is the planner. It opens files, cuts them into chunks as memory allows, and sends these to
-// the workers and, in the same order, to the ordered stage. The digest of a file is begun after the
-// first chunk of the file before it, so that it is known by the time it is needed.
+// open is the opener. It opens the files in order, each when the planner begins with the one before,
+// so that a file is there by the time it is needed, and has its digest computed. A file that is
+// slow to open, because it comes over a network, holds up nothing of those before it.
+func (r *run) open(ctx context.Context) {
+	for i, f := range r.files {
+		if i > 1 { // the first two at once
+			select {
+			case <-r.begun:
+			case <-ctx.Done():
+				return
+			}
+		}
+		if f.reader, f.err = r.options.Source.Open(ctx, f.name, r.limits); f.err != nil {
+			f.reader = nil
+			close(f.proven) // there is nothing to prove
+			close(f.ready)
+			return
+		}
+		close(f.ready)
+		if !r.send(ctx, job{file: f}) {
+			return
+		}
+	}
+}
+
+// plan is the planner. It cuts the files into chunks as memory allows, and sends these to the workers
+// and, in the same order, to the ordered stage.
 func (r *run) plan(ctx context.Context) {
-	defer close(r.jobs)
-	for i := range r.files {
-		if !r.planFile(ctx, i) {
+	for i, f := range r.files {
+		if i > 0 {
+			r.begun <- struct{}{} // has room for all files
+		}
+		if !r.planFile(ctx, f) {
 			return
 		}
 	}
@@ -79,32 +105,29 @@ func (r *run) plan(ctx context.Context) {
 }
 
 // planFile plans one file and tells whether to go on.
-func (r *run) planFile(ctx context.Context, i int) bool {
-	f := r.files[i]
-	if !r.prepare(ctx, f) {
+func (r *run) planFile(ctx context.Context, f *file) bool {
+	select {
+	case <-f.ready:
+	case <-ctx.Done():
 		return false
 	}
 	if f.err != nil {
 		return r.planFailure(ctx, f)
 	}
-	ahead := i+1 < len(r.files)
-	for _, extent := range f.extents {
+	for i, extent := range f.extents {
 		for next := extent; !next.Empty(); {
 			blocks, cost := r.cut(f, next)
 			c, err := r.pool.get(ctx, cost)
 			if err != nil {
 				return false
 			}
+			next.From = blocks.To
 			c.file, c.blocks = f, blocks
+			c.final = next.Empty() && i+1 == len(f.extents)
 			r.order <- c // has room for all chunks that are lent
 			if !r.send(ctx, job{file: f, chunk: c}) {
 				return false
 			}
-			if ahead && !r.prepare(ctx, r.files[i+1]) {
-				return false
-			}
-			ahead = false
-			next.From = blocks.To
 		}
 	}
 	return true
@@ -120,20 +143,6 @@ func (r *run) planFailure(ctx context.Context, f *file) bool {
 	c.parts <- part{err: f.err, last: true}
 	r.order <- c
 	return false
-}
-
-// prepare opens a file and has its digest computed, once.
-func (r *run) prepare(ctx context.Context, f *file) bool {
-	if f.opened {
-		return true
-	}
-	f.opened = true
-	if f.reader, f.err = r.options.Source.Open(ctx, f.name, r.limits); f.err != nil {
-		f.reader = nil
-		close(f.proven) // there is nothing to prove
-		return true
-	}
-	return r.send(ctx, job{file: f})
 }
 
 func (r *run) send(ctx context.Context, j job) bool {
