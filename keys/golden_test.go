@@ -1,11 +1,14 @@
 package keys
 
 import (
+	"bytes"
 	"flag"
 	"fmt"
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
 )
 
 var update = flag.Bool("update", false, "rewrite the tables in docs/formats/keys.md")
@@ -21,6 +24,11 @@ var examples = []struct {
 	{Meta{Name: MetaSecret}},
 	{Meta{Name: MetaChainID}},
 	{Meta{Name: MetaGeneration}},
+	{Canonical{Number: 1024}},
+	{Hash{Hash: hashOf(0xa0)}},
+	{Frame{Number: 1024, Hash: hashOf(0xa0), Part: 2}},
+	{Finality{Level: FinalityAttested}},
+	{Finality{Level: FinalityFinalized}},
 	{Segment{Kind: KindData, From: 1024, Generation: 42}},
 	{Segment{Kind: KindIndex, Level: 1, From: 8192, Generation: 300}},
 	{Segment{Kind: KindSenders, From: 1024, Generation: 43}},
@@ -28,6 +36,9 @@ var examples = []struct {
 	{RawCoverage{Field: FieldReceipts, From: 1024}},
 	{RawCoverage{Field: FieldIndex, Profile: 1, From: 1 << 40}},
 }
+
+// hashOf is a hash of one repeated byte.
+func hashOf(b byte) common.Hash { return common.Hash(bytes.Repeat([]byte{b}, common.HashLength)) }
 
 // TestDocument compares the tables of docs/formats/keys.md with the code, so that the
 // document cannot drift: the families with their formulas, and keys with their bytes.

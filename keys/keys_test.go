@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ethereum/go-ethereum/common"
 	"pgregory.net/rapid"
 )
 
@@ -26,7 +27,15 @@ func drawNumber(t *rapid.T, label string) uint64 {
 }
 
 func drawKey(t *rapid.T) Key {
-	switch rapid.IntRange(0, 3).Draw(t, "family") {
+	switch rapid.IntRange(0, 7).Draw(t, "family") {
+	case 4:
+		return Canonical{Number: drawNumber(t, "number")}
+	case 5:
+		return Hash{Hash: drawHash(t, "hash")}
+	case 6:
+		return drawFrame(t, "")
+	case 7:
+		return Finality{Level: FinalityLevel(rapid.Uint8Range(1, uint8(finalityLevelEnd-1)).Draw(t, "level"))}
 	case 0:
 		return Meta{Name: MetaName(rapid.Uint8Range(1, uint8(metaNameEnd-1)).Draw(t, "name"))}
 	case 1:
@@ -40,6 +49,38 @@ func drawKey(t *rapid.T) Key {
 			From:    drawNumber(t, "from"),
 		}
 	}
+}
+
+func drawHash(t *rapid.T, label string) common.Hash {
+	return hashOf(rapid.Uint8Range(0, 3).Draw(t, label))
+}
+
+func drawFrame(t *rapid.T, label string) Frame {
+	return Frame{
+		Number: drawNumber(t, label+"number"),
+		Hash:   drawHash(t, label+"hash"),
+		Part:   rapid.Uint8Range(1, 4).Draw(t, label+"part"),
+	}
+}
+
+// Frames of a run of blocks are one range of keys, and lie in the order of block, hash and part.
+func TestFrameOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := drawFrame(t, "a "), drawFrame(t, "b ")
+		want := cmp.Or(cmp.Compare(a.Number, b.Number), a.Hash.Cmp(b.Hash), cmp.Compare(a.Part, b.Part))
+		if got := bytes.Compare(a.Append(nil), b.Append(nil)); got != want {
+			t.Fatalf("%v against %v: got %d want %d", a, b, got, want)
+		}
+		if got := bytes.Compare(Canonical{a.Number}.Append(nil), Canonical{b.Number}.Append(nil)); got != cmp.Compare(a.Number, b.Number) {
+			t.Fatalf("canonical %v against %v: got %d", a, b, got)
+		}
+		lower, upper := FrameRange(a.Number, b.Number)
+		c := drawFrame(t, "c ")
+		inside := bytes.Compare(c.Append(nil), lower) >= 0 && bytes.Compare(c.Append(nil), upper) < 0
+		if want := a.Number <= c.Number && c.Number < b.Number; inside != want {
+			t.Fatalf("%v in the range of blocks %d to %d: got %v want %v", c, a.Number, b.Number, inside, want)
+		}
+	})
 }
 
 func TestRoundTrip(t *testing.T) {
@@ -127,7 +168,12 @@ func TestParseRefuses(t *testing.T) {
 	}{
 		{"empty", nil, ErrMalformed},
 		{"family zero", []byte{0}, ErrUnknownFamily},
-		{"reserved family", []byte{byte(FamilyFrame), 1}, ErrUnknownFamily},
+		{"reserved family", []byte{byte(FamilyJournal), 1}, ErrUnknownFamily},
+		{"canonical short", []byte{byte(FamilyCanonical), 1}, ErrMalformed},
+		{"hash long", append(Hash{}.Append(nil), 0), ErrMalformed},
+		{"frame part zero", Frame{}.Append(nil), ErrMalformed},
+		{"finality level zero", Finality{}.Append(nil), ErrMalformed},
+		{"finality level", Finality{Level: finalityLevelEnd}.Append(nil), ErrMalformed},
 		{"unassigned family", []byte{0xff, 1}, ErrUnknownFamily},
 		{"meta without name", []byte{byte(FamilyMeta)}, ErrMalformed},
 		{"meta name zero", []byte{byte(FamilyMeta), 0}, ErrMalformed},

@@ -15,11 +15,14 @@ const (
 	// every commit; never deleted.
 	FamilyMeta Family = 0x01
 
-	// FamilyCanonical is reserved: number(8) -> block reference and finality.
+	// FamilyCanonical: number(8) -> reference of a block of the hot tier. Written by the commit
+	// that applies the block, deleted by the one that undoes or evicts it.
 	FamilyCanonical Family = 0x02
-	// FamilyHash is reserved: hash(32) -> number.
+	// FamilyHash: hash(32) -> number of a block of the hot tier. Written and deleted with its
+	// canonical row.
 	FamilyHash Family = 0x03
-	// FamilyFrame is reserved: number(8) hash(32) part(1) -> part of a hot block.
+	// FamilyFrame: number(8) hash(32) part(1) -> part of a block of the hot tier. Written and
+	// deleted with its canonical row.
 	FamilyFrame Family = 0x04
 	// FamilyCoverage is reserved: instance(4) from(8) -> to, finality.
 	FamilyCoverage Family = 0x05
@@ -64,6 +67,10 @@ const (
 	FamilyWebhook Family = 0x15
 	// FamilyFeed is reserved for the indexer feed.
 	FamilyFeed Family = 0x16
+
+	// FamilyFinality: level(1) -> number and hash of the newest block of the level. Written by the
+	// commit that moves the mark.
+	FamilyFinality Family = 0x17
 )
 
 // ErrUnknownFamily is returned for a key whose first byte is no family, or a reserved one
@@ -82,9 +89,9 @@ var families = [...]struct {
 	length int    // of a whole key, 0 for a reserved family
 }{
 	{FamilyMeta, "meta", "name(1)", metaLength},
-	{FamilyCanonical, "canonical", "", 0},
-	{FamilyHash, "hash", "", 0},
-	{FamilyFrame, "frame", "", 0},
+	{FamilyCanonical, "canonical", "number(8)", canonicalLength},
+	{FamilyHash, "hash", "hash(32)", hashLength},
+	{FamilyFrame, "frame", "number(8) hash(32) part(1)", frameLength},
 	{FamilyCoverage, "coverage", "", 0},
 	{FamilyState, "state", "", 0},
 	{FamilyOutput, "output", "", 0},
@@ -103,6 +110,7 @@ var families = [...]struct {
 	{FamilyUsage, "usage", "", 0},
 	{FamilyWebhook, "webhook", "", 0},
 	{FamilyFeed, "feed", "", 0},
+	{FamilyFinality, "finality", "level(1)", finalityLength},
 }
 
 // Families lists all families in byte order, the reserved ones included. The caller owns the
@@ -177,6 +185,14 @@ func Parse(key []byte) (Key, error) {
 	switch f := Family(key[0]); f {
 	case FamilyMeta:
 		return box(ParseMeta(key))
+	case FamilyCanonical:
+		return box(ParseCanonical(key))
+	case FamilyHash:
+		return box(ParseHash(key))
+	case FamilyFrame:
+		return box(ParseFrame(key))
+	case FamilyFinality:
+		return box(ParseFinality(key))
 	case FamilySegment:
 		return box(ParseSegment(key))
 	case FamilyRetired:
