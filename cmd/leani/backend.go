@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"syscall"
 
 	"github.com/leani-go/leani/chain"
@@ -41,6 +42,11 @@ func (stored) open(_ context.Context, o nodeOptions) (node, error) {
 	network, err := openNetwork(o.settings.Chain)
 	if err != nil {
 		return nil, err
+	}
+	if o.existing {
+		if _, err := os.Stat(filepath.Join(o.settings.DataDir, "db")); errors.Is(err, fs.ErrNotExist) {
+			return nil, explainOpen(o.settings.DataDir, fmt.Errorf("open store %s: %w", o.settings.DataDir, engine.ErrNoStore))
+		}
 	}
 	n := &storedNode{settings: o.settings, network: network, log: o.log, memory: planMemory(o.settings.Budgets.MemoryBytes)}
 	n.memory.apply()

@@ -9,5 +9,6 @@ func newHistory(a *app) *cobra.Command {
 		newHistoryFill(a),
 		newHistoryStatus(a),
 		newHistorySources(a),
+		newHistoryPrune(a),
 	)
 }

@@ -46,6 +46,16 @@ written; a second one at once. No other process may use the data directory meanw
 
 // flags adds --from-block and --to-block, both required, with --from and --to as other names.
 func (s *blockSpan) flags(cmd *cobra.Command) {
+	s.optionalFlags(cmd)
+	for _, name := range []string{"from-block", "to-block"} {
+		if err := cmd.MarkFlagRequired(name); err != nil {
+			panic("BUG: " + err.Error()) // the flag was added above
+		}
+	}
+}
+
+// optionalFlags adds the same flags, which may be left out.
+func (s *blockSpan) optionalFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.Var((*blockNumber)(&s.From), "from-block", "first `block` (also --from)")
 	flags.Var((*blockNumber)(&s.To), "to-block", "last `block` (also --to)")
@@ -56,11 +66,6 @@ func (s *blockSpan) flags(cmd *cobra.Command) {
 		}
 		return pflag.NormalizedName(name)
 	})
-	for _, name := range []string{"from-block", "to-block"} {
-		if err := cmd.MarkFlagRequired(name); err != nil {
-			panic("BUG: " + err.Error()) // the flag was added above
-		}
-	}
 }
 
 // validate refuses a span without blocks, and one whose half-open form does not fit.

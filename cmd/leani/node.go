@@ -29,6 +29,8 @@ type nodeOptions struct {
 	log      *slog.Logger
 	// readOnly changes nothing in the data directory.
 	readOnly bool
+	// existing refuses a data directory without a store, where opening would make one.
+	existing bool
 }
 
 // node is an open data directory and what commands do with it. All methods stop soon after
@@ -40,6 +42,8 @@ type node interface {
 	// there. What was committed when it stops stays; the next call goes on from there. observe
 	// takes the count of this call.
 	fill(ctx context.Context, blocks chain.Range, observe func(progress.Count)) error
+	// prune removes blocks of the store.
+	prune(ctx context.Context, req pruneRequest) (pruneReport, error)
 	// status summarises what the store holds.
 	status(ctx context.Context) (statusReport, error)
 	// serve answers queries until the context is cancelled, and then returns nil. ready is
@@ -58,11 +62,21 @@ type node interface {
 
 // withNode loads the settings, opens the node, and closes it after f.
 func withNode(ctx context.Context, a *app, readOnly bool, f func(*config.Config, node) error) error {
+	return withNodeOf(ctx, a, nodeOptions{readOnly: readOnly}, f)
+}
+
+// withStored is withNode for changes of a store that is there.
+func withStored(ctx context.Context, a *app, f func(*config.Config, node) error) error {
+	return withNodeOf(ctx, a, nodeOptions{existing: true}, f)
+}
+
+func withNodeOf(ctx context.Context, a *app, o nodeOptions, f func(*config.Config, node) error) error {
 	cfg, err := a.settings()
 	if err != nil {
 		return err
 	}
-	n, err := a.backend.open(ctx, nodeOptions{settings: cfg, log: a.logger(), readOnly: readOnly})
+	o.settings, o.log = cfg, a.logger()
+	n, err := a.backend.open(ctx, o)
 	if err != nil {
 		return err
 	}

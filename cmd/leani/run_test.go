@@ -78,6 +78,9 @@ func (f *fakeNode) sources(context.Context, nodeOptions) (sourcesReport, error) 
 
 func (f *fakeNode) serve(ctx context.Context, ready func(string)) error { return f.onServe(ctx, ready) }
 
+func (f *fakeNode) prune(context.Context, pruneRequest) (pruneReport, error) {
+	return pruneReport{}, errors.New("not part of this test")
+}
 func (f *fakeNode) status(context.Context) (statusReport, error) { return f.report, nil }
 
 func (f *fakeNode) verify(context.Context, func(progress.Count)) (verifyReport, error) {

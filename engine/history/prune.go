@@ -53,8 +53,8 @@ var ErrPruneHead = errors.New("the range holds the highest retained block")
 // holds blocks outside must be pruned as a whole, and the error, for which corrupt.Is holds, names it. A
 // damaged index file is replaced by indexes built from the data files.
 //
-// Whole files cost nothing but a commit: on a disk that is full, ranges that end where files end can be
-// pruned.
+// Whole files cost nothing but a commit: on a disk that is full, ranges that end where data and index files
+// end can be pruned.
 func (s *Store) Prune(ctx context.Context, r chain.Range, opts PruneOptions) (PruneReport, error) {
 	s.compacting.Lock() // it would pull files away under the plan
 	defer s.compacting.Unlock()
