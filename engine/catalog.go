@@ -14,26 +14,32 @@ import (
 // kindSlots is the length of arrays indexed by Kind; slot 0 stays empty.
 const kindSlots = int(KindSenders) + 1
 
-// catalog is the set of live files after one commit. It is immutable; catalogs share rows,
-// and the slices of kinds that a commit does not touch.
+// catalog is what one commit leaves: the set of live files and the hot tier. It is immutable; catalogs
+// share rows, and the slices of kinds that a commit does not touch.
 type catalog struct {
 	generation uint64
+	// filesGeneration is the last commit that touched a file.
+	filesGeneration uint64
 	// rows by kind, sorted by profile, level, first block.
 	rows [kindSlots][]*FileRow
-	// coverage is derived from rows, sorted by group, profile, first block.
+	hot  hotWindow
+	// files is the coverage derived from rows alone, coverage from rows and hot blocks, sorted by
+	// group, profile, first block.
+	files    []CoverageRun
 	coverage []CoverageRun
 }
 
-// newCatalog builds a catalog from rows in any order, without checking them.
-func newCatalog(generation uint64, rows []*FileRow) *catalog {
-	c := &catalog{generation: generation}
+// newCatalog builds a catalog from rows in any order and a hot tier, without checking them.
+func newCatalog(generation uint64, rows []*FileRow, hot hotWindow) *catalog {
+	c := &catalog{generation: generation, filesGeneration: generation, hot: hot}
 	for _, r := range rows {
 		c.rows[r.Kind] = append(c.rows[r.Kind], r)
 	}
 	for kind := range c.rows {
 		slices.SortFunc(c.rows[kind], compareRows)
 	}
-	c.coverage = coverageOf(&c.rows)
+	c.files = coverageOf(&c.rows)
+	c.coverage = withHot(c.files, hot.span())
 	return c
 }
 
@@ -58,11 +64,15 @@ func (c *catalog) find(k keys.Segment) (*FileRow, bool) {
 	return rows[i], true
 }
 
-// edited gives the catalog after removing and adding rows, which must be checked with verify.
-// The error is ErrStaleEdit for a removed row that is not live, and ErrInvalidEdit for one
-// removed twice.
+// edited gives the catalog after removing and adding rows, which must be checked with verify. Its hot tier
+// is that of c, until withHot. The error is ErrStaleEdit for a removed row that is not live, and
+// ErrInvalidEdit for one removed twice.
 func (c *catalog) edited(generation uint64, add []*FileRow, remove []*FileRow) (*catalog, error) {
-	next := &catalog{generation: generation, rows: c.rows}
+	next := &catalog{generation: generation, filesGeneration: generation, rows: c.rows, hot: c.hot}
+	if len(add)+len(remove) == 0 {
+		next.filesGeneration, next.files, next.coverage = c.filesGeneration, c.files, c.coverage
+		return next, nil
+	}
 	var adds, removes [kindSlots][]*FileRow
 	for _, r := range add {
 		adds[r.Kind] = append(adds[r.Kind], r)
@@ -82,8 +92,15 @@ func (c *catalog) edited(generation uint64, add []*FileRow, remove []*FileRow) (
 			next.rows[kind] = mergeRows(c.rows[kind], adds[kind], removes[kind])
 		}
 	}
-	next.coverage = coverageOf(&next.rows)
+	next.files = coverageOf(&next.rows)
+	next.coverage = withHot(next.files, next.hot.span())
 	return next, nil
+}
+
+// setHot replaces the hot tier of a catalog that nobody else sees yet.
+func (c *catalog) setHot(hot hotWindow) {
+	c.hot = hot
+	c.coverage = withHot(c.files, hot.span())
 }
 
 // mergeRows gives a new sorted slice of old without remove and with add.

@@ -2,7 +2,9 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/leani-go/leani/internal/corrupt"
@@ -125,6 +127,8 @@ func (e *Engine) checkTiers(ctx context.Context, report *CheckReport) (*Snapshot
 func (e *Engine) checkRows(report *CheckReport, s *state) error {
 	report.Generation = s.catalog.generation
 	facts := 0
+	hot := newHotRows()
+	hot.frames = make(map[keys.Frame]uint32)
 	var rows []*FileRow
 	var runs []CoverageRun
 	err := scanRange(e.db, nil, nil, func(key, value []byte) error {
@@ -138,6 +142,14 @@ func (e *Engine) checkRows(report *CheckReport, s *state) error {
 			case keys.Meta:
 				facts++
 				return nil
+			case keys.Canonical:
+				return hot.canonical(k, value)
+			case keys.Hash:
+				return hot.hash(k, value)
+			case keys.Frame:
+				return hot.frame(k, key, value)
+			case keys.Finality:
+				return hot.finality(k, value)
 			case keys.Segment:
 				r, err := decodeSegmentRow(k, value)
 				if err == nil {
@@ -181,8 +193,12 @@ func (e *Engine) checkRows(report *CheckReport, s *state) error {
 		report.add("meta/generation", fmt.Errorf("got %d want %d", generation, s.catalog.generation))
 	}
 
-	onDisk := newCatalog(s.catalog.generation, rows)
+	onDisk := newCatalog(s.catalog.generation, rows, hot.window)
 	onDisk.verify(func(r *FileRow, err error) { report.add(r.key().String(), err) })
+	ofKey := func(k keys.Key, err error) { report.add(k.String(), err) }
+	hot.verify(ofKey)
+	hot.window.verify(onDisk.rows[KindData], ofKey)
+	compareHot(&onDisk.hot, &s.catalog.hot, ofKey)
 	for _, kind := range keys.Kinds() {
 		compareCatalogs(report, onDisk, s.catalog, kind, "is stored and not in memory")
 		compareCatalogs(report, s.catalog, onDisk, kind, "is in memory and not stored")
@@ -200,6 +216,29 @@ func (e *Engine) checkRows(report *CheckReport, s *state) error {
 		report.add(run.key().String(), fmt.Errorf("files hold blocks %v, the stored run differs", run.Range))
 	}
 	return nil
+}
+
+// compareHot reports where the hot tier in the database is not the one that readers see.
+func compareHot(stored, seen *hotWindow, report func(k keys.Key, err error)) {
+	for i := range max(len(stored.blocks), len(seen.blocks)) {
+		switch {
+		case i >= len(stored.blocks):
+			report(keys.Canonical{Number: seen.blocks[i].Number}, errors.New("row is in memory and not stored"))
+		case i >= len(seen.blocks):
+			report(keys.Canonical{Number: stored.blocks[i].Number}, errors.New("row is stored and not in memory"))
+		case !sameHotBlock(stored.blocks[i], seen.blocks[i]):
+			report(keys.Canonical{Number: stored.blocks[i].Number}, errors.New("row and memory differ"))
+		}
+	}
+	for level := FinalityAttested; level <= FinalityFinalized; level++ {
+		if stored.marks[level] != seen.marks[level] {
+			report(keys.Finality{Level: level}, fmt.Errorf("got block %s want %s", stored.marks[level], seen.marks[level]))
+		}
+	}
+}
+
+func sameHotBlock(a, b *HotBlock) bool {
+	return a.BlockRef == b.BlockRef && a.Transactions == b.Transactions && a.Logs == b.Logs && slices.Equal(a.parts, b.parts)
 }
 
 // compareCatalogs reports the rows of a that b does not have in the same way.

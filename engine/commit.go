@@ -10,14 +10,19 @@ import (
 	"github.com/leani-go/leani/keys"
 )
 
-// Edit is a change of the catalog: files that appear, files that go. It is applied as a whole
-// or not at all.
+// Edit is a change of the catalog: files that appear, files that go, and blocks of the hot tier. It is
+// applied as a whole or not at all.
 type Edit struct {
 	// Add are the new files.
 	Add []NewRow
 	// Remove are rows of a snapshot; only their identity and range are looked at.
 	Remove []*FileRow
+	// Hot changes the hot tier, after Add and Remove.
+	Hot HotEdit
 }
+
+// touchesFiles tells whether the edit changes more than the hot tier.
+func (edit *Edit) touchesFiles() bool { return len(edit.Add)+len(edit.Remove) > 0 }
 
 // NewRow is a new file with its row. Commit sets the row's Kind, Generation and Size.
 type NewRow struct {
@@ -43,7 +48,7 @@ func (e *Engine) Commit(ctx context.Context, edit Edit) error {
 }
 
 func (e *Engine) commit(ctx context.Context, edit Edit) error {
-	if len(edit.Add)+len(edit.Remove) == 0 {
+	if !edit.touchesFiles() && edit.Hot.empty() {
 		return fmt.Errorf("%w: it is empty", ErrInvalidEdit)
 	}
 	if err := e.writable(); err != nil {
@@ -81,7 +86,12 @@ func (e *Engine) commit(ctx context.Context, edit Edit) error {
 	if err != nil {
 		return err
 	}
-	if err := firstBroken(next); err != nil {
+	hot, change, err := next.hot.edited(&edit.Hot, next.rows[KindData])
+	if err != nil {
+		return err
+	}
+	next.setHot(hot)
+	if err := firstBroken(next, &edit); err != nil {
 		return err
 	}
 
@@ -93,17 +103,21 @@ func (e *Engine) commit(ctx context.Context, edit Edit) error {
 		live, _ := base.find(r.key())
 		removed[i] = tombstoneOf(live)
 	}
-	if err := e.applyEdit(base, next, added, removed); err != nil { // step 5
+	if err := e.applyEdit(base, next, added, removed, change); err != nil { // step 5
 		return err
 	}
-	if err := e.witness(generation); err != nil { // step 6
+	if err := e.witness(generation, edit.touchesFiles()); err != nil { // step 6
+		return err
+	}
+	view, err := e.newView(next)
+	if err != nil {
 		return err
 	}
 	e.cleared = e.cleared[:0]
 	for _, a := range edit.Add {
 		a.File.done()
 	}
-	e.publish(next, removed) // step 7
+	e.publish(next, view, removed) // step 7
 	e.opts.OnEvent(Event{Kind: EventCommitted, Generation: generation, Added: added, Removed: edit.Remove})
 	return nil
 }
@@ -161,12 +175,21 @@ func newRows(add []NewRow, generation uint64) ([]*FileRow, error) {
 	return rows, nil
 }
 
-// firstBroken reports the first row that breaks a rule as an invalid edit.
-func firstBroken(c *catalog) error {
+// firstBroken reports the first row that breaks a rule as an invalid edit. What HotEdit changes it checks
+// itself: between the hot tier and files that do not change there is nothing new to find.
+func firstBroken(c *catalog, edit *Edit) error {
+	if !edit.touchesFiles() {
+		return nil
+	}
 	var first error
 	c.verify(func(r *FileRow, err error) {
 		if first == nil {
 			first = fmt.Errorf("%w: %s %w", ErrInvalidEdit, r, err)
+		}
+	})
+	c.hot.verify(c.rows[KindData], func(k keys.Key, err error) {
+		if first == nil {
+			first = fmt.Errorf("%w: %s %w", ErrInvalidEdit, k, err)
 		}
 	})
 	return first
@@ -199,7 +222,7 @@ func (e *Engine) syncKinds(touched [kindSlots]bool) error {
 }
 
 // applyEdit writes the batch of a commit.
-func (e *Engine) applyEdit(base, next *catalog, added []*FileRow, removed []tombstone) error {
+func (e *Engine) applyEdit(base, next *catalog, added []*FileRow, removed []tombstone, change *hotChange) error {
 	b := e.db.NewBatch()
 	w := batchWriter{batch: b}
 	for _, r := range added {
@@ -219,6 +242,7 @@ func (e *Engine) applyEdit(base, next *catalog, added []*FileRow, removed []tomb
 	for _, run := range new {
 		w.set(run.key(), appendCoverageValue(w.value[:0], run))
 	}
+	change.write(&w, &next.hot)
 	w.set(keys.Meta{Name: keys.MetaGeneration}, binary.BigEndian.AppendUint64(w.value[:0], next.generation))
 	if w.err != nil {
 		return e.fail(fmt.Errorf("build batch: %w", w.err))
@@ -230,7 +254,7 @@ func (e *Engine) applyEdit(base, next *catalog, added []*FileRow, removed []tomb
 type batchWriter struct {
 	batch *pebble.Batch
 	key   []byte
-	value [256]byte // scratch: longer than any value
+	value [256]byte // scratch: longer than any value but parts
 	err   error
 }
 

@@ -72,6 +72,31 @@ func coverageOf(rows *[kindSlots][]*FileRow) []CoverageRun {
 	return runs
 }
 
+// hotGroups is what a hot block holds of itself: the terms and hashes of its parts are its index.
+var hotGroups = [...]FieldGroup{FieldHeaders, FieldBodies, FieldReceipts, FieldIndex}
+
+// withHot adds the range of the hot tier, which lies above all files, to the coverage of the files.
+func withHot(files []CoverageRun, hot chain.Range) []CoverageRun {
+	if hot.Empty() {
+		return files
+	}
+	runs := make([]CoverageRun, 0, len(files)+len(hotGroups))
+	at := 0
+	for _, group := range hotGroups {
+		add := CoverageRun{Field: group, Profile: ProfileComplete, Completeness: Complete, Range: hot}
+		for at < len(files) && compareRuns(files[at], add) < 0 {
+			runs = append(runs, files[at])
+			at++
+		}
+		if n := len(runs); n > 0 && runs[n-1].Field == group && runs[n-1].Profile == add.Profile && runs[n-1].To == hot.From {
+			runs[n-1].To = hot.To
+			continue
+		}
+		runs = append(runs, add)
+	}
+	return append(runs, files[at:]...)
+}
+
 // unionOf gives the maximal runs that the rows cover together. Rows of one level come in
 // block order, so that only a second level needs a sort.
 func unionOf(rows []*FileRow) []chain.Range {

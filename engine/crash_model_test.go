@@ -72,7 +72,10 @@ type world struct {
 	engine  *Engine
 
 	acknowledged []modelFile // of all acknowledged edits
-	inFlight     []modelFile // after the edit that was being committed, nil for none
+	hot          modelHot    // likewise
+	flying       bool        // an edit was being committed when the machine stopped
+	inFlight     []modelFile // after that edit
+	hotInFlight  modelHot    // likewise
 	foreign      map[string]bool
 	pins         []pin
 	log          []string
@@ -82,6 +85,7 @@ type world struct {
 type pin struct {
 	snapshot *Snapshot
 	files    []modelFile
+	hot      modelHot
 }
 
 func runHistory(t *testing.T, seed uint64) {
@@ -193,21 +197,29 @@ func (w *world) settle() {
 		w.fail("read after open: %v", err)
 		return
 	}
-	switch {
-	case sameFiles(got, w.acknowledged):
-	case w.inFlight != nil && sameFiles(got, w.inFlight):
-		w.note("the edit in flight happened")
-		w.acknowledged = w.inFlight
-	default:
-		w.fail("after open:\ngot          %v\nacknowledged %v\nin flight    %v", describe(got), describe(w.acknowledged), describe(w.inFlight))
+	hot, err := readHot(w.engine)
+	if err != nil {
+		w.fail("read recent blocks after open: %v", err)
+		return
 	}
-	w.inFlight = nil
+	switch {
+	case sameFiles(got, w.acknowledged) && hot.same(&w.hot):
+	case w.flying && sameFiles(got, w.inFlight) && hot.same(&w.hotInFlight):
+		w.note("the edit in flight happened")
+		w.acknowledged, w.hot = w.inFlight, w.hotInFlight
+	default:
+		w.fail("after open:\ngot          %v %v\nacknowledged %v %v\nin flight    %v %v", describe(got), &hot,
+			describe(w.acknowledged), &w.hot, describe(w.inFlight), &w.hotInFlight)
+	}
+	w.flying = false
 	w.verifyCoverage()
 }
 
 // step does one random thing.
 func (w *world) step() {
-	switch w.rng.IntN(20) {
+	switch w.rng.IntN(32) {
+	default:
+		w.live()
 	case 0, 1, 2, 3, 4, 5:
 		w.seal()
 	case 6, 7:
@@ -223,7 +235,7 @@ func (w *world) step() {
 	case 15:
 		w.refused()
 	case 16:
-		w.pins = append(w.pins, pin{w.engine.Acquire(), slices.Clone(w.acknowledged)})
+		w.pins = append(w.pins, pin{w.engine.Acquire(), slices.Clone(w.acknowledged), w.hot})
 		w.note("pin")
 	case 17:
 		w.verifyPins()
@@ -279,8 +291,14 @@ func (w *world) commit(what string, add, remove []modelFile) {
 	if len(add)+len(remove) == 0 {
 		return
 	}
-	w.note("%s: add %v remove %v", what, describe(add), describe(remove))
-	var edit Edit
+	w.commitWith(what, add, remove, HotEdit{}, w.hot)
+}
+
+// commitWith is commit with a change of the hot tier that leaves hot.
+func (w *world) commitWith(what string, add, remove []modelFile, change HotEdit, hot modelHot) {
+	w.t.Helper()
+	w.note("%s: add %v remove %v, recent blocks %v", what, describe(add), describe(remove), &hot)
+	edit := Edit{Hot: change}
 	for _, f := range add {
 		row, err := pendingOf(w.engine, f.kind, f.level, f.blocks, []byte(f.content))
 		if err != nil {
@@ -296,7 +314,7 @@ func (w *world) commit(what string, add, remove []modelFile) {
 		edit.Remove = append(edit.Remove, w.rowOf(f))
 	}
 	next = append(next, add...)
-	w.inFlight = next
+	w.flying, w.inFlight, w.hotInFlight = true, next, hot
 	if err := w.engine.Commit(context.Background(), edit); err != nil {
 		w.expectStopped("commit", err)
 		if err2 := w.engine.Commit(context.Background(), edit); err2 == nil {
@@ -304,7 +322,10 @@ func (w *world) commit(what string, add, remove []modelFile) {
 		}
 		return
 	}
-	w.acknowledged, w.inFlight = next, nil
+	w.acknowledged, w.hot, w.flying = next, hot, false
+	if got, err := readHot(w.engine); err == nil && !got.same(&hot) {
+		w.fail("recent blocks after commit: got %v want %v", &got, &hot)
+	}
 	if got, err := readFiles(w.engine); err == nil && !sameFiles(got, next) {
 		w.fail("after commit: got %v want %v", describe(got), describe(next))
 	}
@@ -354,6 +375,12 @@ func (w *world) seal() {
 		if f.blocks.From > from {
 			room = min(room, f.blocks.From-from)
 		}
+	}
+	if blocks := w.hot.blocks; len(blocks) > 0 {
+		if from >= blocks[0].Number {
+			return
+		}
+		room = min(room, blocks[0].Number-from)
 	}
 	whole := chain.Range{From: from, To: from + room}
 	parts := []chain.Range{whole}

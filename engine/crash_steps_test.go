@@ -74,7 +74,7 @@ func (s *script) run() error {
 			return commit(e, []modelFile{d2, i2}, nil)
 		},
 		func(e *Engine) error {
-			held = pin{e.Acquire(), live}
+			held = pin{snapshot: e.Acquire(), files: live}
 			if err := commit(e, []modelFile{i12}, []modelFile{i1, i2}); err != nil {
 				return err
 			}

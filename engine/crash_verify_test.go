@@ -64,6 +64,10 @@ func (w *world) verifyPins() {
 		if !sameFiles(got, p.files) {
 			w.fail("pinned snapshot: got %v want %v", describe(got), describe(p.files))
 		}
+		hot, err := snapshotHot(p.snapshot)
+		if err != nil || !hot.same(&p.hot) {
+			w.fail("recent blocks of a pinned snapshot: got %v, %v want %v", &hot, err, &p.hot)
+		}
 	}
 }
 
@@ -90,6 +94,12 @@ func (w *world) verifyCoverage() {
 				has[n] = true
 			}
 		}
+		files := has
+		if kind != KindSenders {
+			for _, b := range w.hot.blocks {
+				has[b.Number] = true
+			}
+		}
 		for _, g := range groups {
 			var covered [end]bool
 			last := uint64(0)
@@ -108,7 +118,7 @@ func (w *world) verifyCoverage() {
 		}
 		if kind == KindData {
 			for n := range uint64(end) {
-				if r, ok := s.DataFile(n); ok != has[n] || ok && !r.Range().Contains(n) {
+				if r, ok := s.DataFile(n); ok != files[n] || ok && !r.Range().Contains(n) {
 					w.fail("data file of block %d: got %v", n, r)
 				}
 			}
@@ -123,7 +133,7 @@ func (w *world) verifyCoverage() {
 					indexed[n] = true
 				}
 			}
-			if indexed != has {
+			if indexed != files {
 				w.fail("index parts differ from the files")
 			}
 		}

@@ -198,7 +198,7 @@ func (e *Engine) loadState() (*state, error) {
 		if err := e.newIdentity(); err != nil {
 			return nil, err
 		}
-		return &state{created: true, catalog: newCatalog(0, nil)}, nil
+		return &state{created: true, catalog: newCatalog(0, nil, hotWindow{})}, nil
 	}
 	s := &state{}
 	if s.generation, err = e.metaUint64(keys.MetaGeneration); err != nil {
@@ -220,7 +220,12 @@ func (e *Engine) loadState() (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.catalog = newCatalog(s.generation, rows)
+	s.catalog = newCatalog(s.generation, rows, hotWindow{})
+	hot, err := e.loadHot(s.catalog.rows[KindData])
+	if err != nil {
+		return nil, err
+	}
+	s.catalog.setHot(hot)
 	err = e.scan(keys.FamilyRetired, func(key, value []byte) error {
 		k, err := keys.ParseRetired(key)
 		if err != nil {

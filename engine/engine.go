@@ -60,6 +60,8 @@ type Engine struct {
 	closed  atomic.Bool
 	closing chan struct{} // closed by Close
 
+	closingViews sync.WaitGroup // views of the database being closed
+
 	reaperWake chan struct{} // capacity 1
 	reaperDone chan struct{} // closed by the reaper
 }
@@ -136,6 +138,9 @@ func (e *Engine) open() error {
 		return err
 	}
 	first := &version{catalog: state.catalog, refs: 1}
+	if first.view, err = e.newView(state.catalog); err != nil {
+		return err
+	}
 	e.mu.current, e.mu.oldest = first, first
 	if e.opts.ReadOnly {
 		return nil
@@ -272,6 +277,7 @@ func (e *Engine) shutDown() error {
 		_ = e.deleteFree() // what is left is deleted by the next Open
 	}
 	e.handles.close()
+	e.closeAllViews()
 	err := e.Err()
 	for _, d := range e.dirs {
 		if d != nil {

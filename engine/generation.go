@@ -24,7 +24,10 @@ const (
 	slotLength = 4 + epochLength + 8 + 4
 	// slotDistance keeps the slots on pages of their own: a torn write spares the other one.
 	slotDistance = 4096
-	slotCount    = 2
+	// slotCount is one slot for commits without files, which do not sync it, after the two that commits
+	// with files alternate between.
+	slotCount   = 3
+	syncedSlots = 2
 )
 
 var slotTable = crc32.MakeTable(crc32.Castagnoli)
@@ -35,8 +38,11 @@ type slot struct {
 	generation uint64
 }
 
-// offset is where the slot lies: consecutive generations alternate.
-func (s slot) offset() int64 { return int64(s.generation%slotCount) * slotDistance }
+// offset is where the slot of a synced commit lies: consecutive generations alternate.
+func (s slot) offset() int64 { return int64(s.generation%syncedSlots) * slotDistance }
+
+// hotOffset is where the slot of a commit lies that is not synced.
+const hotOffset = syncedSlots * slotDistance
 
 // append writes the slot.
 func (s slot) append(dst []byte) []byte {
@@ -68,7 +74,7 @@ func parseGenerationFile(raw []byte) (newest slot, err error) {
 	for i := range int64(slotCount) {
 		from := min(i*slotDistance, int64(len(raw)))
 		s, ok := parseSlot(raw[from:min(from+slotLength, int64(len(raw)))])
-		if ok && s.offset() == from && (!found || s.generation > newest.generation) {
+		if ok && (s.offset() == from || from == hotOffset) && (!found || s.generation > newest.generation) {
 			newest, found = s, true
 		}
 	}
@@ -148,7 +154,8 @@ func (e *Engine) openGenerationFile(s *state) (err error) {
 		return fmt.Errorf("open %s: %w", path, err)
 	}
 	if s.witnessed && s.witness != s.catalog.generation { // a crash came between batch and witness
-		return e.witness(s.catalog.generation)
+		const sync = true
+		return e.witness(s.catalog.generation, sync)
 	}
 	return nil
 }
@@ -177,12 +184,20 @@ func (e *Engine) createGenerationFile(path string, generation uint64) error {
 	return syncDir(e.fs, e.opts.Dir)
 }
 
-// witness writes the generation that the database has made durable: step 6 of a commit.
-func (e *Engine) witness(generation uint64) error {
+// witness writes the generation that the database has made durable: step 6 of a commit. Without sync it may
+// be lost with the power; docs/adr/0008-hot-tier.md says why that is safe for a commit without files.
+func (e *Engine) witness(generation uint64, sync bool) error {
 	s := slot{epoch: e.identity.epoch, generation: generation}
+	offset := s.offset()
+	if !sync {
+		offset = hotOffset
+	}
 	var raw [slotLength]byte
-	if _, err := e.generationFile.WriteAt(s.append(raw[:0]), s.offset()); err != nil {
+	if _, err := e.generationFile.WriteAt(s.append(raw[:0]), offset); err != nil {
 		return fmt.Errorf("write %s: %w", e.layout.generation(), err)
+	}
+	if !sync {
+		return nil
 	}
 	if err := e.generationFile.SyncData(); err != nil {
 		return fmt.Errorf("sync %s: %w", e.layout.generation(), err)

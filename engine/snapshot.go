@@ -7,6 +7,8 @@ import (
 	"sort"
 	"sync/atomic"
 
+	"github.com/cockroachdb/pebble/v2"
+
 	"github.com/leani-go/leani/chain"
 )
 
@@ -15,6 +17,9 @@ import (
 // Engine.mu.
 type version struct {
 	catalog *catalog
+	// view is the database as the commit left it, for the parts of hot blocks; nil without any, and
+	// once it was closed because nobody reads this version any more.
+	view    *pebble.Snapshot
 	refs    int // snapshots, plus one while it is the current version
 	retired []tombstone
 	next    *version
@@ -27,6 +32,7 @@ type Snapshot struct {
 	engine   *Engine
 	version  *version
 	catalog  *catalog
+	view     *pebble.Snapshot // of version
 	released atomic.Bool
 }
 
@@ -37,7 +43,7 @@ func (e *Engine) Acquire() *Snapshot {
 	v := e.mu.current
 	v.refs++
 	e.mu.snapshots++
-	return &Snapshot{engine: e, version: v, catalog: v.catalog}
+	return &Snapshot{engine: e, version: v, catalog: v.catalog, view: v.view}
 }
 
 // Release gives up the snapshot. Files that no snapshot and no catalog needs any more are
@@ -49,34 +55,40 @@ func (s *Snapshot) Release() {
 	e := s.engine
 	e.mu.Lock()
 	e.mu.snapshots--
-	freed := e.unrefLocked(s.version)
+	freed, view := e.unrefLocked(s.version)
 	e.mu.Unlock()
+	e.closeView(view)
 	if freed {
 		e.wakeReaper()
 	}
 }
 
-// unrefLocked gives up one reference and tells whether that made files deletable. A file is
-// deletable when all versions up to the last that lists it are gone. Engine.mu must be held.
-func (e *Engine) unrefLocked(v *version) (freed bool) {
-	v.refs--
+// unrefLocked gives up one reference and tells whether that made files deletable, and which view of the
+// database is to be closed, nil for none. A file is deletable when all versions up to the last that lists
+// it are gone. Engine.mu must be held.
+func (e *Engine) unrefLocked(v *version) (freed bool, view *pebble.Snapshot) {
+	if v.refs--; v.refs == 0 {
+		view, v.view = v.view, nil
+	}
 	for e.mu.oldest.refs == 0 && e.mu.oldest.next != nil {
 		e.mu.deletable = append(e.mu.deletable, e.mu.oldest.retired...)
 		e.mu.oldest = e.mu.oldest.next
 	}
-	return len(e.mu.deletable) > 0
+	return len(e.mu.deletable) > 0, view
 }
 
-// publish makes next the current version; the files in retired are what it no longer lists.
-func (e *Engine) publish(next *catalog, retired []tombstone) {
+// publish makes next, with its view of the database, the current version; the files in retired are what it
+// no longer lists.
+func (e *Engine) publish(next *catalog, view *pebble.Snapshot, retired []tombstone) {
 	e.mu.Lock()
 	last := e.mu.current
-	v := &version{catalog: next, refs: 1}
+	v := &version{catalog: next, view: view, refs: 1}
 	last.retired = retired
 	last.next = v
 	e.mu.current = v
-	freed := e.unrefLocked(last)
+	freed, old := e.unrefLocked(last)
 	e.mu.Unlock()
+	e.closeView(old)
 	if freed {
 		e.wakeReaper()
 	}
@@ -84,6 +96,10 @@ func (e *Engine) publish(next *catalog, retired []tombstone) {
 
 // Generation is the number of the commit that the snapshot shows, 0 for an empty store.
 func (s *Snapshot) Generation() uint64 { return s.catalog.generation }
+
+// FilesGeneration is the number of the last commit that the snapshot shows and that touched a file, or that of
+// the open: snapshots that agree in it list the same rows.
+func (s *Snapshot) FilesGeneration() uint64 { return s.catalog.filesGeneration }
 
 // Rows lists the files of a kind, ordered by profile, level and first block. The slice is
 // shared: read only.

@@ -135,7 +135,7 @@ func TestCoverageOf(t *testing.T) {
 				want[n] = true
 			}
 		}
-		c := newCatalog(1, rows[KindIndex])
+		c := newCatalog(1, rows[KindIndex], hotWindow{})
 		var got [end]bool
 		last := -1
 		for _, run := range c.coverage {
