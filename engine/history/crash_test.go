@@ -460,6 +460,13 @@ func (w *world) write() {
 	}
 }
 
+// retains tells whether the block at an index was acknowledged.
+func (w *world) retains(i int) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.has[i]
+}
+
 // writeTwice adds blocks that are retained already, which must be refused without a trace.
 func (w *world) writeTwice() {
 	i := slices.Index(w.has, true)
@@ -473,11 +480,13 @@ func (w *world) writeTwice() {
 	for range 3 {
 		if i < len(w.has) && err == nil {
 			err = g.add(w.chain.first + uint64(i))
-			retained = retained || w.has[i]
+			retained = retained || w.retains(i)
 		}
 		i++
 	}
+	w.mu.Lock() // a run that ended is committed meanwhile
 	had := slices.Clone(w.has)
+	w.mu.Unlock()
 	err = g.close(false, err)
 	w.note("write twice %v: %v", g.runs, err)
 	switch {
