@@ -235,11 +235,19 @@ func (s *Store) Bytes() int64 {
 
 // finish writes the rest of both files of a run and compares what they hold with what was added.
 func (s *Store) finish(r *run) (engine.Edit, segments.Info, error) {
-	data, info, err := finishData(r)
+	data, info, err := closeData(r)
 	if err != nil {
 		return engine.Edit{}, info, err
 	}
+	compared := make(chan error, 1)
+	go func() { compared <- compare(r, data.Row.Digest) }() // beside the index, which reads the builder
 	index, err := s.writeIndex(r)
+	if compareErr := <-compared; compareErr != nil {
+		if err == nil {
+			err = index.File.Abort()
+		}
+		return engine.Edit{}, info, errors.Join(readBackError(info, compareErr), err)
+	}
 	if err != nil {
 		return engine.Edit{}, info, err
 	}
@@ -248,15 +256,28 @@ func (s *Store) finish(r *run) (engine.Edit, segments.Info, error) {
 
 // finishData writes the rest of the data file of a run and compares what it holds with what was added.
 func finishData(r *run) (engine.NewRow, segments.Info, error) {
+	data, info, err := closeData(r)
+	if err != nil {
+		return engine.NewRow{}, info, err
+	}
+	if err := compare(r, data.Row.Digest); err != nil {
+		return engine.NewRow{}, info, readBackError(info, err)
+	}
+	return data, info, nil
+}
+
+func readBackError(info segments.Info, err error) error {
+	return fmt.Errorf("read back blocks [%d, %d): %w", info.From, info.To, err)
+}
+
+// closeData writes the rest of the data file of a run.
+func closeData(r *run) (engine.NewRow, segments.Info, error) {
 	info, digest, err := r.builder.Finish()
 	if err == nil {
 		err = r.out.Flush()
 	}
 	if err != nil {
 		return engine.NewRow{}, info, fmt.Errorf("finish data file: %w", err)
-	}
-	if err := compare(r, digest); err != nil {
-		return engine.NewRow{}, info, fmt.Errorf("read back blocks [%d, %d): %w", info.From, info.To, err)
 	}
 	return engine.NewRow{File: r.file, Row: rowOf(info, digest, 0)}, info, nil
 }
