@@ -76,6 +76,9 @@ func (e *Engine) commit(ctx context.Context, edit Edit) error {
 		return err
 	}
 
+	if err := e.admit(edit.Add, edit.Remove); err != nil {
+		return err
+	}
 	base := e.catalog()
 	generation := base.generation + 1
 	added, err := newRows(edit.Add, generation)

@@ -32,6 +32,8 @@ type Engine struct {
 	session  string // in the names of temporary files; random per Open
 	tempSeq  atomic.Uint64
 	recovery Recovery
+	// temporary counts the bytes of files begun and neither committed nor aborted.
+	temporary atomic.Int64
 
 	// commitLock is held by the one that changes the catalog: a commit, the deletion of
 	// retired files, or Check while it compares both tiers. It is a channel of capacity 1, so

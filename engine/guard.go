@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -59,6 +60,26 @@ func (g *guardFS) change(op func() error) (done bool, err error) {
 	}
 	<-g.abandoned
 	return false, nil
+}
+
+// noRoom tells whether an error says that the disk, or the user's share of it, is full.
+func noRoom(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
+
+// changeSoftly is change for a file that nothing depends on before it is whole: that there is no room for
+// it is an answer and no failure of the store.
+func (g *guardFS) changeSoftly(op func() error) error {
+	var full error
+	_, err := g.change(func() error {
+		err := op()
+		if noRoom(err) {
+			full, err = err, nil
+		}
+		return err
+	})
+	if err == nil {
+		err = full
+	}
+	return err
 }
 
 // changeOnly is change for operations without another result.
@@ -126,6 +147,19 @@ func (g *guardFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File,
 		}
 		return g.FS.Create(name, category)
 	})
+}
+
+// createTemporary makes a segment file that is being written. A full disk does not fail the store.
+func (g *guardFS) createTemporary(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	var f vfs.File
+	err := g.changeSoftly(func() (err error) {
+		f, err = g.FS.Create(name, category)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &guardFile{File: f, guard: g, temporary: true}, nil
 }
 
 // OpenReadWrite implements vfs.FS.
@@ -234,12 +268,26 @@ func (c *onceCloser) Close() error {
 // guardFile is a file open for writing, or a directory open for syncing.
 type guardFile struct {
 	vfs.File
-	guard *guardFS
+	guard     *guardFS
+	temporary bool // made by createTemporary
+}
+
+// change runs an operation on the file.
+func (f *guardFile) change(op func() error) (done bool, err error) {
+	if f.temporary {
+		return true, f.guard.changeSoftly(op)
+	}
+	return f.guard.change(op)
+}
+
+func (f *guardFile) changeOnly(op func() error) error {
+	_, err := f.change(op)
+	return err
 }
 
 // Write implements vfs.File.
 func (f *guardFile) Write(p []byte) (n int, err error) {
-	done, err := f.guard.change(func() (err error) {
+	done, err := f.change(func() (err error) {
 		n, err = f.File.Write(p)
 		return err
 	})
@@ -262,14 +310,14 @@ func (f *guardFile) WriteAt(p []byte, off int64) (n int, err error) {
 }
 
 // Sync implements vfs.File.
-func (f *guardFile) Sync() error { return f.guard.changeOnly(f.File.Sync) }
+func (f *guardFile) Sync() error { return f.changeOnly(f.File.Sync) }
 
 // SyncData implements vfs.File.
-func (f *guardFile) SyncData() error { return f.guard.changeOnly(f.File.SyncData) }
+func (f *guardFile) SyncData() error { return f.changeOnly(f.File.SyncData) }
 
 // SyncTo implements vfs.File.
 func (f *guardFile) SyncTo(length int64) (full bool, err error) {
-	_, err = f.guard.change(func() (err error) {
+	_, err = f.change(func() (err error) {
 		full, err = f.File.SyncTo(length)
 		return err
 	})
@@ -280,7 +328,7 @@ func (f *guardFile) SyncTo(length int64) (full bool, err error) {
 // error of the close is one (a network file system reports a failed write there).
 func (f *guardFile) Close() error {
 	if err := f.File.Close(); err != nil {
-		return f.guard.changeOnly(func() error { return err })
+		return f.changeOnly(func() error { return err })
 	}
 	return nil
 }

@@ -35,6 +35,12 @@ type Options struct {
 	// OpenFiles bounds the segment files kept open while nobody reads them; default
 	// DefaultOpenFiles. Files being read stay open beyond it.
 	OpenFiles int
+	// MaximumBytes bounds what the store takes on disk, the files being written excepted; 0 sets no bound.
+	// A commit that would pass it is refused with a *SpaceError.
+	MaximumBytes int64
+	// MaximumTemporaryBytes bounds the files being written together; 0 sets no bound. A write that would
+	// pass it is refused with a *SpaceError.
+	MaximumTemporaryBytes int64
 	// OnEvent, if set, is told what the store did. It is called on the goroutine that did it,
 	// with the commit lock held for most events: it must return soon and not call into the
 	// engine.

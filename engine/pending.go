@@ -18,6 +18,9 @@ const bytesPerSync = 1 << 20
 // errPendingUsed is returned for a file that was committed or aborted.
 var errPendingUsed = errors.New("file is committed or aborted")
 
+// errPendingSpoiled is returned for a file of which a write failed.
+var errPendingSpoiled = errors.New("an earlier write of the file failed")
+
 // PendingFile is a segment file being written. It belongs to one goroutine at a time, which
 // ends it by a successful Commit or by Abort. Until then it is a *.tmp file that no reader
 // sees.
@@ -28,6 +31,9 @@ type PendingFile struct {
 	file   vfs.File // nil once closed
 	size   int64
 	state  pendingState
+	// reserved counts the bytes of this file in Engine.temporary.
+	reserved int64
+	spoiled  bool // a write failed
 }
 
 type pendingState uint8
@@ -49,7 +55,7 @@ func (e *Engine) NewFile(kind Kind) (*PendingFile, error) {
 		return nil, fmt.Errorf("begin %s file: %w", kind, err)
 	}
 	path := e.layout.file(kind, fmt.Sprintf("%s-%06d%s", e.session, e.tempSeq.Add(1), tempSuffix))
-	f, err := e.fs.Create(path, writeCategory)
+	f, err := e.fs.createTemporary(path, writeCategory)
 	if err != nil {
 		return nil, fmt.Errorf("begin %s file: %w", kind, err)
 	}
@@ -61,14 +67,24 @@ func (e *Engine) NewFile(kind Kind) (*PendingFile, error) {
 }
 
 // Write appends p. It does not keep p, but the file system may use it as scratch space. A
-// failed write fails the store.
+// write for which there is no room, on the disk or in Options.MaximumTemporaryBytes, leaves a
+// file that can only be aborted; any other failed write fails the store.
 func (p *PendingFile) Write(b []byte) (int, error) {
 	if p.state != pendingOpen {
 		return 0, fmt.Errorf("write %s: %w", p.path, errPendingUsed)
 	}
+	if p.spoiled {
+		return 0, fmt.Errorf("write %s: %w", p.path, errPendingSpoiled)
+	}
+	if err := p.engine.reserve(int64(len(b))); err != nil {
+		p.spoiled = true
+		return 0, fmt.Errorf("write %s: %w", p.path, err)
+	}
 	n, err := p.file.Write(b)
 	p.size += int64(n)
+	p.reserved += int64(len(b))
 	if err != nil {
+		p.spoiled = true
 		return n, fmt.Errorf("write %s: %w", p.path, err)
 	}
 	return n, nil
@@ -88,7 +104,11 @@ func (p *PendingFile) seal() error {
 	case pendingDone:
 		return fmt.Errorf("seal %s: %w", p.path, errPendingUsed)
 	}
+	if p.spoiled {
+		return fmt.Errorf("seal %s: %w", p.path, errPendingSpoiled)
+	}
 	if err := p.file.Sync(); err != nil {
+		p.spoiled = true
 		return fmt.Errorf("sync %s: %w", p.path, err)
 	}
 	err := p.file.Close()
@@ -130,4 +150,6 @@ func (p *PendingFile) done() {
 	p.engine.mu.Lock()
 	p.engine.mu.pending--
 	p.engine.mu.Unlock()
+	p.engine.temporary.Add(-p.reserved)
+	p.reserved = 0
 }
