@@ -17,7 +17,7 @@ func (c *checker) availability() {
 	if len(c.config.Processors) > 0 {
 		c.unavailable("processors", "write processors = []")
 	}
-	for _, table := range []string{"artifact_storage", "api.delivery", "budgets.artifacts", "budgets.delivery", "budgets.store"} {
+	for _, table := range []string{"artifact_storage", "api.delivery", "budgets.artifacts", "budgets.delivery"} {
 		if c.has(table) {
 			c.unavailable(table, "remove the table")
 		}
@@ -72,10 +72,8 @@ func (c *checker) inactive() {
 		oneRun      = "has no effect: a commit is a run of blocks that ends at a multiple of 1,024, at raw_history.maximum_segment_physical_bytes, when memory requires it, or after about two seconds"
 	)
 	for _, w := range []Warning{
-		{"raw_history.maximum_logical_bytes", "has no effect: what is kept is bounded by raw_history.maximum_physical_bytes"},
 		{"raw_history.maximum_source_frames", inBytes},
 		{"raw_history.maximum_buffered_frames", inBytes},
-		{"budgets.temporary_disk_bytes", "has no effect: unfinished files are not counted; they are the few segment files being written"},
 		{"budgets.history_pipeline.commit.maximum_blocks", oneRun},
 		{"budgets.history_pipeline.commit.maximum_changes", noChanges},
 		{"budgets.history_pipeline.commit.maximum_encoded_bytes", oneRun},

@@ -9,8 +9,8 @@ type Budgets struct {
 	// MemoryBytes bounds the memory of the whole process, up to a fixed overhead that does
 	// not grow with the length of a range. Less than 256 MiB counts as 256 MiB.
 	MemoryBytes uint64 `toml:"memory_bytes" jsonschema:"required,minimum=1"`
-	// TemporaryDiskBytes bounds unfinished files below the data directory. No effect in this
-	// build.
+	// TemporaryDiskBytes bounds unfinished files below the data directory together. A fill that
+	// needs more stops.
 	TemporaryDiskBytes uint64 `toml:"temporary_disk_bytes" jsonschema:"required,minimum=1"`
 	// PendingDeltaBytes bounds results that are computed and not yet committed.
 	PendingDeltaBytes uint64 `toml:"pending_delta_bytes" jsonschema:"required,minimum=1"`
@@ -77,7 +77,8 @@ type HistoryCommit struct {
 
 // StoreBudget is the [budgets.store] table.
 type StoreBudget struct {
-	// MaximumPhysicalBytes refuses writes that would take the store past this size on disk.
+	// MaximumPhysicalBytes refuses writes that would take the store past this size on disk,
+	// database and segment files together.
 	// 0, the value when absent, sets no limit.
 	MaximumPhysicalBytes HumanBytes `toml:"maximum_physical_bytes" leani:"nonzero"`
 }

@@ -118,7 +118,6 @@ func TestAvailability(t *testing.T) {
 		{"raw-history", `sources.history = [{id = "a", kind = "era_e", priority = 1, trust = "verified_material", endpoint = "file:a/"}, {id = "b", kind = "era_e", priority = 0, trust = "verified_material", endpoint = "file:b/"}]`, "sources.history[1].id"},
 		{"raw-history", `artifact_storage = {}`, "artifact_storage"},
 		{"raw-history", `api.delivery = {}`, "api.delivery"},
-		{"raw-history", `budgets.store = {}`, "budgets.store"},
 		{"raw-history", `budgets.artifacts = {}`, "budgets.artifacts"},
 		{"raw-history", `budgets.delivery = {}`, "budgets.delivery"},
 		{"raw-history", `budgets.history_material = {mode = "enabled"}`, "budgets.history_material.mode"},

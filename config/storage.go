@@ -15,10 +15,10 @@ const (
 type RawHistory struct {
 	// Enabled keeps raw history.
 	Enabled bool `toml:"enabled" default:"false"`
-	// MaximumLogicalBytes bounds what is kept, counted before compression. No effect in this
-	// build.
+	// MaximumLogicalBytes bounds the blocks that are kept, counted before compression and
+	// without indexes and senders.
 	MaximumLogicalBytes HumanBytes `toml:"maximum_logical_bytes" default:"8GiB" leani:"nonzero"`
-	// MaximumPhysicalBytes bounds what is kept, counted on disk.
+	// MaximumPhysicalBytes bounds what is kept, counted on disk with indexes and senders.
 	MaximumPhysicalBytes HumanBytes `toml:"maximum_physical_bytes" default:"8GiB" leani:"nonzero"`
 	// MaximumFrameLogicalBytes bounds one block, counted before compression. A fill stops at
 	// a larger one.

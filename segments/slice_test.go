@@ -89,3 +89,29 @@ func TestSliceIndexRefuses(t *testing.T) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
+
+// The logical size of a file does not depend on its compression, and is below that of a file that has none.
+func TestLogicalBytes(t *testing.T) {
+	m := chainmodel.New(9, 0)
+	var blocks []*chain.Block
+	for range 100 {
+		blocks = append(blocks, m.Block())
+	}
+	var want int64
+	for c := range codec.Compression(4) {
+		data, _ := buildPair(t, blocks, c)
+		got, err := openData(t, data, NewCache(1<<20)).LogicalBytes()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c == codec.None {
+			want = got
+			if got >= int64(len(data)) || got < int64(len(data))*9/10 {
+				t.Errorf("%d logical bytes in a file of %d without compression", got, len(data))
+			}
+		}
+		if got != want || c != codec.None && int64(len(data)) >= want {
+			t.Errorf("%s: %d logical bytes in a file of %d, want %d", c, got, len(data), want)
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -53,6 +54,8 @@ func (stored) open(_ context.Context, o nodeOptions) (node, error) {
 	n.engine, err = engine.Open(engine.Options{
 		Dir: o.settings.DataDir, ChainID: o.settings.Chain.ChainID, ReadOnly: o.readOnly,
 		Logger: o.log.With("component", "engine"), CacheBytes: n.memory.database,
+		MaximumBytes:          int64(min(uint64(o.settings.Budgets.Store.MaximumPhysicalBytes), math.MaxInt64)),
+		MaximumTemporaryBytes: int64(min(o.settings.Budgets.TemporaryDiskBytes, math.MaxInt64)),
 	})
 	if err != nil {
 		return nil, explainOpen(o.settings.DataDir, err)
@@ -68,7 +71,7 @@ func (stored) open(_ context.Context, o nodeOptions) (node, error) {
 	n.history = history.New(n.engine, history.Options{
 		CacheBytes: n.memory.pageCache, BuilderMemory: n.memory.builder, Compression: compression, Logger: o.log.With("component", "history"),
 		SegmentBytes: int64(min(raw.MaximumSegmentPhysicalBytes, raw.MaximumSegmentLogicalBytes)),
-		MaximumBytes: int64(raw.MaximumPhysicalBytes),
+		MaximumBytes: int64(raw.MaximumPhysicalBytes), MaximumLogicalBytes: int64(raw.MaximumLogicalBytes),
 	})
 	return n, nil
 }
@@ -169,7 +172,16 @@ func (n *storedNode) status(context.Context) (statusReport, error) {
 			}
 		}
 	}
+	r.Space = spaceOf(n.engine.Space())
 	return r, nil
+}
+
+// spaceOf names the classes of disk space.
+func spaceOf(s engine.Space) spaceReport {
+	return spaceReport{
+		Data: s.Data, Index: s.Index, Senders: s.Senders, Replaced: s.Retired,
+		Temporary: s.Temporary, Database: s.Database, Total: s.Total(),
+	}
 }
 
 func (n *storedNode) keys(ctx context.Context, out io.Writer) error {
@@ -184,5 +196,13 @@ func (n *storedNode) inspect(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return printInventory(out, inv)
+	logical, err := n.history.LogicalBytes(ctx)
+	if err != nil {
+		return err
+	}
+	quarantined, err := n.engine.Quarantine()
+	if err != nil {
+		return err
+	}
+	return printInventory(out, inv, n.engine.Space(), logical, quarantined)
 }

@@ -10,8 +10,9 @@ import (
 	"github.com/leani-go/leani/engine"
 )
 
-// printInventory prints what a store holds, for people.
-func printInventory(out io.Writer, inv *engine.Inventory) error {
+// printInventory prints what a store holds, for people. logical is the size of its data files before
+// compression.
+func printInventory(out io.Writer, inv *engine.Inventory, space engine.Space, logical int64, quarantined []engine.QuarantinedFile) error {
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	fmt.Fprintf(w, "format version\t%d\nchain id\t%d\nepoch\t%x\ngeneration\t%d\ndatabase\t%s\n",
 		inv.FormatVersion, inv.ChainID, inv.Epoch, inv.Generation, humanize.IBytes(inv.DatabaseBytes))
@@ -27,6 +28,22 @@ func printInventory(out io.Writer, inv *engine.Inventory) error {
 	fmt.Fprint(w, "\ncoverage\tblocks\n")
 	for _, c := range inv.Coverage {
 		fmt.Fprintf(w, "%s\t%d to %d\n", c.Field, c.From, c.To-1)
+	}
+	fmt.Fprint(w, "\ndisk space\tbytes\n")
+	for _, class := range []struct {
+		name  string
+		bytes int64
+	}{
+		{"data", space.Data}, {"data before compression", logical}, {"index", space.Index}, {"senders", space.Senders},
+		{"replaced", space.Retired}, {"temporary", space.Temporary}, {"database", space.Database}, {"in all", space.Total()},
+	} {
+		fmt.Fprintf(w, "%s\t%d\n", class.name, class.bytes)
+	}
+	if len(quarantined) > 0 {
+		fmt.Fprint(w, "\nquarantine\tbytes\n")
+		for _, q := range quarantined {
+			fmt.Fprintf(w, "%s\t%d\n", q.Name, q.Size)
+		}
 	}
 	return w.Flush()
 }

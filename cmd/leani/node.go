@@ -119,6 +119,18 @@ type statusReport struct {
 	Logs         uint64      `json:"logs"`
 	Files        uint64      `json:"files"`
 	FileBytes    uint64      `json:"fileBytes"`
+	Space        spaceReport `json:"space"`
+}
+
+// spaceReport says what the store takes on disk, in bytes by class.
+type spaceReport struct {
+	Data      int64 `json:"data"`
+	Index     int64 `json:"index"`
+	Senders   int64 `json:"senders"`
+	Replaced  int64 `json:"replaced"` // replaced files that are still held
+	Temporary int64 `json:"temporary"`
+	Database  int64 `json:"database"`
+	Total     int64 `json:"total"`
 }
 
 // blockName names a block.

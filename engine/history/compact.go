@@ -92,8 +92,17 @@ func (s *Store) compactOnce(ctx context.Context, st *CompactStats) (more bool, e
 	if err == nil {
 		*count++
 	}
-	if s.setAside(group, err) {
+	var full *engine.SpaceError
+	switch {
+	case s.setAside(group, err):
 		st.Problems = append(st.Problems, err)
+		err = nil
+	case errors.As(err, &full) && full.Budget == engine.BudgetTemporary:
+		// It will not fit a minute later either: work of other sizes goes on.
+		s.opts.Logger.Warn("files are not merged: budgets.temporary_disk_bytes is too small for it", "cause", err)
+		for _, r := range group {
+			s.damaged[r] = struct{}{}
+		}
 		err = nil
 	}
 	return true, err

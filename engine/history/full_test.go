@@ -160,3 +160,45 @@ func TestStoreBudgetAndPrune(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// The budget before compression is one of its own, and holds the other way round: it is not passed, and with
+// a larger one writing goes on.
+//
+// STO-005 STO-006
+func TestLogicalBudget(t *testing.T) {
+	c := newModelChain(11, 0, 64)
+	fs := vfs.NewMem()
+	s := openStore(t, fs, smallOptions(8))
+	write(t, s, c.blocks[:32])
+	logical, err := s.LogicalBytes(t.Context())
+	if err != nil || logical < 1000 {
+		t.Fatalf("%d logical bytes, %v", logical, err)
+	}
+	if again, err := New(s.Engine(), smallOptions(8)).LogicalBytes(t.Context()); err != nil || again != logical {
+		t.Errorf("another time %d logical bytes, %v", again, err)
+	}
+	opts := smallOptions(8)
+	opts.MaximumLogicalBytes = logical + 100
+	s = New(s.Engine(), opts)
+	w := s.NewWriter(t.Context(), nil)
+	for _, b := range c.blocks[32:] {
+		if err = w.Add(b); err != nil {
+			break
+		}
+	}
+	if err = errors.Join(err, w.Close(false)); !errors.Is(err, ErrBudget) {
+		t.Fatalf("got %v", err)
+	}
+	if _, err := s.Compact(t.Context()); err != nil {
+		t.Errorf("merging grows nothing: %v", err)
+	}
+	if got, err := s.LogicalBytes(t.Context()); err != nil || got > opts.MaximumLogicalBytes {
+		t.Errorf("%d logical bytes, %v", got, err)
+	}
+	opts.MaximumLogicalBytes = 0
+	s = New(s.Engine(), opts)
+	write(t, s, c.blocks[32:])
+	if err := c.verifyAgainst(t.Context(), s, slices.Repeat([]bool{true}, 64)); err != nil {
+		t.Error(err)
+	}
+}

@@ -41,6 +41,8 @@ type Options struct {
 	// MaximumBytes bounds the segment files together; 0 sets no bound. A run that would pass it is
 	// not committed.
 	MaximumBytes int64
+	// MaximumLogicalBytes bounds the data files together, counted before compression; 0 sets no bound.
+	MaximumLogicalBytes int64
 	// BuilderMemory ends a data file early: what its builder may hold in memory. A Writer has up to
 	// two of them, and Compact another one.
 	BuilderMemory int64
@@ -94,6 +96,12 @@ type Store struct {
 	damaged    map[*engine.FileRow]struct{} // left out of it; guarded by compacting
 
 	senders senderCache
+
+	// logical are the sizes of data files before compression, by digest.
+	logical struct {
+		sync.Mutex
+		bytes map[[32]byte]int64
+	}
 }
 
 // New makes a store on an open engine.

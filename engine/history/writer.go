@@ -199,23 +199,14 @@ func (s *Store) seal(ctx context.Context, r *run, onCommit func(chain.Range)) (e
 	return nil
 }
 
-// ErrBudget is returned when storing more would pass Options.MaximumBytes. What was stored stays.
+// ErrBudget is returned when storing more would pass Options.MaximumBytes or Options.MaximumLogicalBytes. What
+// was stored stays.
 var ErrBudget = errors.New("byte budget of the raw history is used up")
 
-// commit commits an edit that stays within Options.MaximumBytes. Two commits at the same time can pass the
-// budget by the smaller one of them.
+// commit commits an edit that stays within the budgets.
 func (s *Store) commit(ctx context.Context, edit engine.Edit) error {
-	if s.opts.MaximumBytes > 0 {
-		var grows int64
-		for _, f := range edit.Add {
-			grows += f.File.Size()
-		}
-		for _, r := range edit.Remove {
-			grows -= r.Size
-		}
-		if used := s.Bytes(); grows > 0 && used+grows > s.opts.MaximumBytes {
-			return fmt.Errorf("%w: %d bytes are used, this takes %d more, the maximum is %d", ErrBudget, used, grows, s.opts.MaximumBytes)
-		}
+	if err := s.admit(ctx, edit); err != nil {
+		return err
 	}
 	return s.engine.Commit(ctx, edit)
 }
