@@ -12,8 +12,9 @@ import (
 // kind says so:
 //
 //	Header        Block.Header
-//	Transactions  Block.Transactions, Block.TransactionHashes; Block.Senders when Details has them
-//	Receipts      Block.Receipts, with the logs
+//	Transactions  Block.Transactions (nil where the encoding is unknown), Block.TransactionHashes;
+//	              Block.Senders when Details has them; TransactionIndexes when they are a selection
+//	Receipts      Block.Receipts; ReceiptIndexes when they are a selection
 //	Logs          Block.Logs; LogPlaces when the logs are not those of complete receipts
 //	Withdrawals   Block.Withdrawals
 //
@@ -30,6 +31,9 @@ type Frame struct {
 	Materials [capabilityCount]Material
 	// Details are what every item of the material has.
 	Details Details
+	// TransactionIndexes and ReceiptIndexes are parallel to selections of transactions and of receipts:
+	// their places in the block. They are empty for all of them.
+	TransactionIndexes, ReceiptIndexes []uint32
 	// LogPlaces are parallel to Block.Logs, or empty when they follow from Block.Receipts.
 	LogPlaces []LogPlace
 	// Provenance is the way of the frame, its origin first.
@@ -84,7 +88,13 @@ const MaterialKinds = Capabilities(1<<CapabilityHeader | 1<<CapabilityTransactio
 // Reset empties the frame and keeps its slices for reuse.
 func (f *Frame) Reset() {
 	f.Block.Reset()
-	*f = Frame{Block: f.Block, LogPlaces: f.LogPlaces[:0], Provenance: f.Provenance[:0]}
+	*f = Frame{
+		Block:              f.Block,
+		TransactionIndexes: f.TransactionIndexes[:0],
+		ReceiptIndexes:     f.ReceiptIndexes[:0],
+		LogPlaces:          f.LogPlaces[:0],
+		Provenance:         f.Provenance[:0],
+	}
 }
 
 // Material is the state of a kind of material.

@@ -63,21 +63,44 @@ func DecodeCanonical(list []byte, b *chain.Block, blooms []*types.Bloom) ([]*typ
 	for receipts.More() {
 		index, offset := len(b.Receipts), receipts.Offset()
 		receiptType, fields := openCanonical(&receipts)
-		outcome := fields.Bytes()
-		gas := fields.Uint64()
-		bloom := fields.Fixed(types.BloomByteLength)
-		logs := fields.List()
-		err := fields.End()
-		if err == nil {
-			r := chain.Receipt{Type: receiptType, CumulativeGasUsed: gas}
-			err = finish(b, r, offset, outcome, &logs)
-		}
+		bloom, err := decodeCanonical(receiptType, &fields, offset, b)
 		if err != nil {
 			return blooms, fmt.Errorf("receipt %d: %w", index, err)
 		}
-		blooms = append(blooms, (*types.Bloom)(bloom))
+		blooms = append(blooms, bloom)
 	}
 	return blooms, receipts.End()
+}
+
+// DecodeOne reads one canonical receipt and appends it to b.Receipts and b.Logs. They and the bloom
+// alias encoded. An error gives the offset; b is then as it was, but for logs that were added.
+func DecodeOne(encoded []byte, b *chain.Block) (*types.Bloom, error) {
+	receiptType, fields := byte(0), rlp.Reader{}
+	switch {
+	case len(encoded) > 0 && encoded[0] > maximumType:
+		fields = rlp.OpenList(encoded)
+	case len(encoded) > 0 && encoded[0] != 0:
+		receiptType, fields = encoded[0], rlp.OpenListAt(encoded[1:], 1)
+	default:
+		return nil, &rlp.Error{Err: ErrType}
+	}
+	return decodeCanonical(receiptType, &fields, 0, b)
+}
+
+// decodeCanonical reads the fields of a canonical receipt and appends it to b.
+func decodeCanonical(receiptType byte, fields *rlp.Reader, offset int, b *chain.Block) (*types.Bloom, error) {
+	outcome := fields.Bytes()
+	gas := fields.Uint64()
+	bloom := fields.Fixed(types.BloomByteLength)
+	logs := fields.List()
+	if err := fields.End(); err != nil {
+		return nil, err
+	}
+	r := chain.Receipt{Type: receiptType, CumulativeGasUsed: gas}
+	if err := finish(b, r, offset, outcome, &logs); err != nil {
+		return nil, err
+	}
+	return (*types.Bloom)(bloom), nil
 }
 
 // openCanonical reads the next receipt of a list: a list of fields, or a string of a type
