@@ -40,6 +40,9 @@ func NewMatcher(filter *chain.LogFilter) *Matcher {
 	return m
 }
 
+// Match tells whether a log matches, as chain.LogFilter.Match does.
+func (m *Matcher) Match(l *chain.Log) bool { return m.head(l) && m.rest(l) }
+
 // head checks address, topic count and first topic.
 func (m *Matcher) head(l *chain.Log) bool {
 	if m.never || len(m.filter.Topics) > int(l.NumTopics) {

@@ -10,7 +10,7 @@ import (
 // layout is what a catalog generation implies and many queries need: the positions of data files
 // counted from the first one. It is computed once a generation, immutable, and shared by views.
 type layout struct {
-	generation uint64
+	generation uint64 // the last one that touched a file
 	data       []positioned
 	unindexed  []chain.Range // retained blocks that no index file covers: normally none
 }
@@ -23,7 +23,7 @@ type positioned struct {
 }
 
 func newLayout(snap *engine.Snapshot) *layout {
-	l := &layout{generation: snap.Generation()}
+	l := &layout{generation: snap.FilesGeneration()}
 	rows := snap.Rows(engine.KindData)
 	l.data = make([]positioned, len(rows))
 	var logs, transactions uint64

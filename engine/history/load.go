@@ -14,6 +14,9 @@ import (
 // LoadBlock resets dst and fills it with the parts of a block. Senders come from their file, or are
 // recovered when there is none yet.
 func (v *View) LoadBlock(ctx context.Context, number uint64, parts chain.Parts, dst *chain.Block) error {
+	if e, ok := v.hot.at(number); ok {
+		return v.loadHotBlock(ctx, e, parts, dst)
+	}
 	row, err := v.dataOf(number)
 	if err != nil {
 		return err
@@ -36,6 +39,9 @@ func (v *View) LoadBlock(ctx context.Context, number uint64, parts chain.Parts, 
 // at index, which must be below the block's number of them: see segments.Data.LoadTransaction. Of the
 // senders, too, only that one is set.
 func (v *View) LoadTransaction(ctx context.Context, number uint64, index uint32, parts chain.Parts, dst *chain.Block) error {
+	if e, ok := v.hot.at(number); ok {
+		return v.loadHotTransaction(ctx, e, index, parts, dst)
+	}
 	row, err := v.dataOf(number)
 	if err != nil {
 		return err

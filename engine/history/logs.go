@@ -24,6 +24,8 @@ type logPlan struct {
 	filter *chain.LogFilter
 	valid  bool
 	parts  []logPart
+	hot    []*hotEntry
+	terms  hotTerms // for hot
 	cost   uint64
 }
 
@@ -78,7 +80,7 @@ func (v *View) Logs(ctx context.Context, r chain.Range, f *chain.LogFilter, yiel
 			return err
 		}
 	}
-	return nil
+	return run.hotLogs(plan.hot, &plan.terms)
 }
 
 // planLogs finds the parts of a query and, if they are not many, looks up its terms.
@@ -93,6 +95,12 @@ func (v *View) planLogs(ctx context.Context, r chain.Range, f *chain.LogFilter) 
 	}
 	if missing, ok := v.snapshot.Missing(engine.FieldReceipts, r); ok {
 		return &chain.NotRetainedError{Range: missing}
+	}
+	if err := v.planHot(ctx, r, f); err != nil {
+		return err
+	}
+	if !v.hot.span.Empty() {
+		r.To = min(r.To, max(r.From, v.hot.span.From)) // the files
 	}
 	at := r.From
 	for _, part := range v.snapshot.IndexFiles(r) {

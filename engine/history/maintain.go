@@ -48,6 +48,9 @@ func (s *Store) Maintain(ctx context.Context, opts MaintainOptions) error {
 }
 
 func (s *Store) maintainOnce(ctx context.Context, opts MaintainOptions) error {
+	if _, err := s.SealRecent(ctx); err != nil {
+		return err
+	}
 	if _, err := s.Compact(ctx); err != nil {
 		return err
 	}

@@ -24,6 +24,8 @@ const (
 	DefaultSegmentBytes = 256 << 20
 	// DefaultBuilderMemory is several times what a run of 1,024 full blocks takes.
 	DefaultBuilderMemory = 96 << 20
+	// DefaultHotBytes is enough for the decoded logs of some 500 full blocks.
+	DefaultHotBytes = 32 << 20
 	// maximumOpenSegments bounds the footers kept in memory, about 2 KiB each.
 	maximumOpenSegments = 4096
 )
@@ -46,6 +48,10 @@ type Options struct {
 	// BuilderMemory ends a data file early: what its builder may hold in memory. A Writer has up to
 	// two of them, and Compact another one.
 	BuilderMemory int64
+	// HotBytes bounds what is kept decoded of the hot tier.
+	HotBytes int64
+	// Recent bounds the hot tier; see there.
+	Recent RecentOptions
 	// Logger is told about background work; nil discards it.
 	Logger *slog.Logger
 
@@ -73,6 +79,10 @@ func (o Options) withDefaults() Options {
 	if o.BuilderMemory <= 0 {
 		o.BuilderMemory = DefaultBuilderMemory
 	}
+	if o.HotBytes <= 0 {
+		o.HotBytes = DefaultHotBytes
+	}
+	o.Recent = o.Recent.withDefaults()
 	if o.scanRows == 0 {
 		o.scanRows = scanRows
 	}
@@ -90,6 +100,9 @@ type Store struct {
 		byRow map[*engine.FileRow]any // *segments.Data, *segments.Index or *segments.Senders
 	}
 	layout atomic.Pointer[layout] // of the generation asked for last
+	hot    hotCache
+	feed   feed
+	extend extender
 
 	// compacting serializes background work: two would plan the same.
 	compacting sync.Mutex

@@ -63,6 +63,10 @@ func (s *Store) Verify(ctx context.Context, opts VerifyOptions) (VerifyReport, e
 	v.each(ctx, data, v.dataFile)
 	v.each(ctx, snap.Rows(engine.KindIndex), v.indexFile)
 	v.each(ctx, snap.Rows(engine.KindSenders), v.sendersFile)
+	view := s.viewOf(snap)
+	if err := v.hotBlocks(ctx, view); err != nil && ctx.Err() == nil {
+		v.problem(err)
+	}
 	if err := ctx.Err(); err != nil {
 		return VerifyReport{}, err
 	}
@@ -71,6 +75,11 @@ func (s *Store) Verify(ctx context.Context, opts VerifyOptions) (VerifyReport, e
 		r.Blocks += row.Blocks()
 		r.Transactions += row.Transactions
 		r.Logs += row.Logs
+	}
+	for _, b := range view.hot.blocks {
+		r.Blocks++
+		r.Transactions += uint64(b.Transactions)
+		r.Logs += uint64(b.Logs)
 	}
 	r.Digest = v.digest.bytes()
 	return r, nil
@@ -97,6 +106,9 @@ func (s *Store) Digest(ctx context.Context) ([32]byte, error) {
 			}
 			digest.add(n, blockDigest(&hasher, &b))
 		}
+	}
+	if err := s.viewOf(snap).eachHot(ctx, &digest, func(*hotEntry, *chain.Block) error { return nil }); err != nil {
+		return [32]byte{}, err
 	}
 	return digest.bytes(), nil
 }

@@ -18,18 +18,25 @@ type View struct {
 	store    *Store
 	snapshot *engine.Snapshot
 	layout   *layout
+	hot      *hotSet
 	access   segments.Access
 	plan     logPlan
 }
 
 // View opens a snapshot.
 func (s *Store) View() (*View, error) {
-	v := &View{store: s, snapshot: s.engine.Acquire()}
-	if v.layout = s.layout.Load(); v.layout == nil || v.layout.generation != v.snapshot.Generation() {
+	return s.viewOf(s.engine.Acquire()), nil
+}
+
+// viewOf is a view of a snapshot, which it takes over: closing the view releases it.
+func (s *Store) viewOf(snap *engine.Snapshot) *View {
+	v := &View{store: s, snapshot: snap}
+	if v.layout = s.layout.Load(); v.layout == nil || v.layout.generation != v.snapshot.FilesGeneration() {
 		v.layout = newLayout(v.snapshot)
 		s.layout.Store(v.layout)
 	}
-	return v, nil
+	v.hot = s.hotSetOf(v.snapshot)
+	return v
 }
 
 // Close releases the snapshot. A second call does nothing.
@@ -40,6 +47,9 @@ func (v *View) Access() segments.Access { return v.access }
 
 // Head is the number of the highest retained block; false when nothing is retained.
 func (v *View) Head() (number uint64, ok bool) {
+	if !v.hot.span.Empty() {
+		return v.hot.span.To - 1, true
+	}
 	n := len(v.layout.data)
 	if n == 0 {
 		return 0, false
@@ -49,15 +59,21 @@ func (v *View) Head() (number uint64, ok bool) {
 
 // HeadHash is the hash of the head, zero when there is none.
 func (v *View) HeadHash() (hash common.Hash) {
+	if n := len(v.hot.blocks); n > 0 {
+		return v.hot.blocks[n-1].Hash
+	}
 	if n := len(v.layout.data); n > 0 {
 		hash = v.layout.data[n-1].row.LastHash
 	}
 	return hash
 }
 
-// Finalized is the newest block that the node itself verified as finalized. Raw history from archives
-// proves none.
-func (v *View) Finalized() (chain.BlockRef, bool) { return chain.BlockRef{}, false }
+// Finalized is the newest block that the live source marked as finalized. Raw history from archives proves
+// none.
+func (v *View) Finalized() (chain.BlockRef, bool) { return v.snapshot.Mark(engine.FinalityFinalized) }
+
+// Attested is the newest block that the live source marked as attested, or finalized.
+func (v *View) Attested() (chain.BlockRef, bool) { return v.snapshot.Mark(engine.FinalityAttested) }
 
 // Coverage lists the maximal runs of retained blocks in order. The slice is the caller's.
 func (v *View) Coverage() []chain.Range {
@@ -95,6 +111,9 @@ func corruptRow(row *engine.FileRow, err error) error { return corrupt.New(row.S
 
 // NumberByHash finds the retained block with a hash.
 func (v *View) NumberByHash(hash common.Hash) (uint64, bool, error) {
+	if n, ok := v.hot.numberOf(&hash); ok {
+		return n, true, nil
+	}
 	parts := v.indexParts()
 	for i := len(parts) - 1; i >= 0; i-- { // clients ask for new blocks more often
 		x, err := v.store.index(parts[i].Row)
@@ -136,6 +155,19 @@ func (v *View) blockRow(n uint64) (segments.BlockRow, error) {
 
 // LocateTransaction finds a transaction of a retained block.
 func (v *View) LocateTransaction(hash common.Hash) (number uint64, index uint32, ok bool, err error) {
+	for i := len(v.hot.blocks) - 1; i >= 0; i-- {
+		e := v.hot.blocks[i]
+		if e.Transactions == 0 {
+			continue
+		}
+		h, err := v.hotHashes(e)
+		if err != nil {
+			return 0, 0, false, err
+		}
+		if at, ok := h.Find(&hash); ok {
+			return e.Number, at, true, nil
+		}
+	}
 	parts := v.indexParts()
 	for i := len(parts) - 1; i >= 0; i-- {
 		x, err := v.store.index(parts[i].Row)

@@ -306,6 +306,9 @@ func DecodeHashes(part []byte) (*Hashes, error) {
 
 func (h *Hashes) at(i uint32) []byte { return h.raw[int(i)*common.HashLength:][:common.HashLength] }
 
+// At gives the hash at a position, which must be below Len.
+func (h *Hashes) At(i uint32) common.Hash { return common.Hash(h.at(i)) }
+
 // Len is the number of hashes.
 func (h *Hashes) Len() int { return len(h.sorted) }
 
