@@ -87,11 +87,24 @@ func (s *fakeSource) fileOf(n uint64) *fakeFile {
 }
 
 func (s *fakeSource) Plan(_ context.Context, r chain.Range) ([]Extent, error) {
-	var extents []Extent
+	var (
+		extents []Extent
+		hole    era.HoleError
+	)
+	next := r.From
+	gap := func(to uint64) {
+		if next < to {
+			hole.Missing = append(hole.Missing, chain.Range{From: next, To: to})
+		}
+	}
 	for _, f := range s.files {
 		if part := f.blocks.Intersect(r); !part.Empty() {
-			extents = append(extents, Extent{File: f.name, Range: part})
+			gap(part.From)
+			extents, next = append(extents, Extent{File: f.name, Range: part}), part.To
 		}
+	}
+	if gap(r.To); len(hole.Missing) > 0 {
+		return extents, &hole
 	}
 	return extents, nil
 }

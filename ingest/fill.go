@@ -100,7 +100,9 @@ func (r *run) fill(ctx context.Context) error {
 		closeErr = fmt.Errorf("%w: %w", errGrace, closeErr)
 	}
 	stages.Wait()
-	r.culprit = c.culprit
+	if r.culprit = c.culprit; closeErr != nil { // the sink cannot go on whatever the source does
+		r.culprit = nil
+	}
 	if c.culprit != nil && c.culprit.proveErr != nil {
 		err = c.culprit.locate(ctx, err)
 	}

@@ -23,7 +23,8 @@ const CatalogName = "checksums_sha256.txt"
 
 // Limits of a catalog file.
 const (
-	maximumCatalogBytes = 16 << 20
+	// MaximumCatalogBytes is how large a catalog file may be.
+	MaximumCatalogBytes = 16 << 20
 	maximumCatalogRows  = 16_384
 )
 
@@ -88,17 +89,24 @@ func OpenCatalog(folder, chainName string) (*Catalog, error) {
 			filepath.Join(path, CatalogName), len(rows), chainName, chainName+"-")
 		return nil, errors.Join(append([]error{err}, c.unread...)...)
 	}
-	slices.SortFunc(c.entries, func(a, b Entry) int {
+	return NewCatalog(path, c.entries, c.unread)
+}
+
+// NewCatalog makes a catalog of entries whose block ranges are known, and of the errors of files
+// whose are not. The folder is for errors only. It keeps and sorts the entries. The error is that
+// two of them hold the same block.
+func NewCatalog(folder string, entries []Entry, unread []error) (*Catalog, error) {
+	slices.SortFunc(entries, func(a, b Entry) int {
 		return cmp.Or(cmp.Compare(a.Range.From, b.Range.From), strings.Compare(a.Name, b.Name))
 	})
-	for i := range c.entries[1:] {
-		a, b := &c.entries[i], &c.entries[i+1]
+	for i := range max(len(entries), 1) - 1 {
+		a, b := &entries[i], &entries[i+1]
 		if common := a.Range.Intersect(b.Range); !common.Empty() {
 			return nil, fmt.Errorf("era catalog %s: %s with blocks %v and %s with blocks %v both hold %v",
-				filepath.Join(path, CatalogName), a.Name, a.Range, b.Name, b.Range, common)
+				strings.TrimSuffix(folder, "/")+"/"+CatalogName, a.Name, a.Range, b.Name, b.Range, common)
 		}
 	}
-	return c, nil
+	return &Catalog{folder: folder, entries: entries, unread: unread}, nil
 }
 
 // readRows parses a catalog file.
@@ -108,21 +116,22 @@ func readRows(path string) ([]Entry, error) {
 		return nil, fmt.Errorf("open era catalog: %w", err)
 	}
 	defer file.Close()
-	content, err := io.ReadAll(io.LimitReader(file, maximumCatalogBytes+1))
+	content, err := io.ReadAll(io.LimitReader(file, MaximumCatalogBytes+1))
 	if err != nil {
 		return nil, fmt.Errorf("read era catalog %s: %w", path, err)
 	}
-	rows, err := parseRows(content)
+	rows, err := ParseCatalog(content)
 	if err != nil {
 		return nil, fmt.Errorf("era catalog %s: %w", path, err)
 	}
 	return rows, nil
 }
 
-// parseRows parses the content of a catalog file; blank lines mean nothing.
-func parseRows(content []byte) ([]Entry, error) {
-	if len(content) > maximumCatalogBytes {
-		return nil, fmt.Errorf("larger than %d bytes", maximumCatalogBytes)
+// ParseCatalog parses the content of a catalog file; blank lines mean nothing. Of the entries only
+// name and digest are filled in.
+func ParseCatalog(content []byte) ([]Entry, error) {
+	if len(content) > MaximumCatalogBytes {
+		return nil, fmt.Errorf("larger than %d bytes", MaximumCatalogBytes)
 	}
 	var rows []Entry
 	seen := make(map[string]int)

@@ -199,7 +199,7 @@ func TestCatalogRefuses(t *testing.T) {
 	if _, err := OpenCatalog(t.TempDir(), "mainnet"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("folder without catalog: got %v", err)
 	}
-	if _, err := parseRows(make([]byte, maximumCatalogBytes+1)); err == nil {
+	if _, err := ParseCatalog(make([]byte, MaximumCatalogBytes+1)); err == nil {
 		t.Error("a catalog above the limit passed")
 	}
 }
@@ -221,7 +221,7 @@ func FuzzCatalog(f *testing.F) {
 	f.Add([]byte(digestFirst + "  a\n" + digestLast + " *b\n"))
 	f.Add([]byte("\n\n x"))
 	f.Fuzz(func(t *testing.T, content []byte) {
-		rows, err := parseRows(content)
+		rows, err := ParseCatalog(content)
 		if (err == nil) != (len(rows) > 0) {
 			t.Fatal(len(rows), err)
 		}

@@ -65,7 +65,7 @@ func Probe(name string, r io.ReaderAt, size int64) (Info, error) {
 	}
 	var head [recordHeaderSize]byte
 	if size < recordHeaderSize+minimumTrailer {
-		return corrupt(0, fmt.Errorf("%d bytes are too few for an era file", size))
+		return corrupt(0, errTooShort(size))
 	}
 	if err := readFull(name, r, head[:], 0); err != nil {
 		return Info{}, err
@@ -75,7 +75,20 @@ func Probe(name string, r io.ReaderAt, size int64) (Info, error) {
 	} else if v.length != 0 {
 		return corrupt(0, fmt.Errorf("version record has %d bytes of data", v.length))
 	}
+	return ProbeIndex(name, r, size)
+}
 
+func errTooShort(size int64) error { return fmt.Errorf("%d bytes are too few for an era file", size) }
+
+// ProbeIndex is Probe without the look at the start of the file. It makes two small reads, the first
+// one of the last 16 bytes; where reads are slow, as over a network, that is enough to plan with.
+func ProbeIndex(name string, r io.ReaderAt, size int64) (Info, error) {
+	corrupt := func(offset int64, err error) (Info, error) {
+		return Info{}, &CorruptError{File: name, Block: NoBlock, Offset: offset, Err: err}
+	}
+	if size < recordHeaderSize+minimumTrailer {
+		return corrupt(0, errTooShort(size))
+	}
 	var trailer [minimumTrailer]byte
 	if err := readFull(name, r, trailer[:], size-minimumTrailer); err != nil {
 		return Info{}, err

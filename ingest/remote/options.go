@@ -17,7 +17,8 @@ type Options struct {
 	AllowInsecure bool
 	// Connections bounds the requests under way. Default 4.
 	Connections int
-	// Attempts is how many times a request is made before its failure counts. Default 5.
+	// Attempts is how many times a request is made before its failure counts. Default 7, which
+	// with the waits between them lasts half a minute at least.
 	Attempts int
 	// ConnectTimeout bounds how long a connection may take, and again its TLS handshake. Default
 	// 10 s.
@@ -63,7 +64,7 @@ const (
 
 func (o Options) withDefaults() Options {
 	setDefault(&o.Connections, 4)
-	setDefault(&o.Attempts, 5)
+	setDefault(&o.Attempts, 7)
 	setDefault(&o.ConnectTimeout, 10*time.Second)
 	setDefault(&o.HeaderTimeout, 30*time.Second)
 	setDefault(&o.IdleTimeout, 30*time.Second)
