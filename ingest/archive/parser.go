@@ -22,6 +22,7 @@ type Parser struct {
 	arena []byte
 
 	hasOmmers       bool // the line has ommers, or they follow from the header
+	hasWithdrawals  bool // the header commits to withdrawals
 	logsAt, logs    int  // place and length of the list in the logs material
 	shown, complete chain.Capabilities
 	schema          []byte // what the frame says; nil when it says nothing
@@ -124,14 +125,6 @@ func (p *Parser) octets() []byte {
 	n := len(p.arena)
 	p.arena = p.s.octets(p.arena)
 	return p.arena[n:len(p.arena):len(p.arena)]
-}
-
-// optionalOctets is octets, or nil for null. An empty array is not nil.
-func (p *Parser) optionalOctets() []byte {
-	if p.s.null() {
-		return nil
-	}
-	return p.octets()
 }
 
 // checkOctets reads bytes that nobody keeps.
@@ -321,14 +314,12 @@ func (p *Parser) joinHeader() error {
 	if err := p.fields.compare(&h); err != nil {
 		return err
 	}
-	switch {
-	case p.hasOmmers:
-	case *h.OmmersHash == emptyOmmers:
-		p.hasOmmers = true
-		f.Ommers = emptyList
+	if !p.hasOmmers && *h.OmmersHash == emptyOmmers {
+		p.hasOmmers, f.Ommers = true, emptyList
 	}
+	p.hasWithdrawals = h.WithdrawalsRoot != nil
 	// Before Shanghai there is no list of withdrawals, of which frames know nothing.
-	if w := f.Material(chain.CapabilityWithdrawals); h.WithdrawalsRoot == nil && w.Complete() && len(f.Withdrawals) == 1 {
+	if w := f.Material(chain.CapabilityWithdrawals); !p.hasWithdrawals && w.Complete() && len(f.Withdrawals) == 1 {
 		f.Withdrawals = nil
 	}
 	return nil

@@ -1,6 +1,10 @@
 package era
 
-import "github.com/ethereum/go-ethereum/core/types"
+import (
+	"slices"
+
+	"github.com/ethereum/go-ethereum/core/types"
+)
 
 // Sizes in memory on a 64-bit machine, in bytes; TestSizes compares.
 const (
@@ -17,4 +21,11 @@ func (b *Buffer) Memory() int64 {
 		int64(cap(b.pieces))*piecesBytes +
 		int64(cap(b.blooms))*pointerBytes +
 		int64(cap(b.check))*types.BloomByteLength
+}
+
+// Room is n bytes of the Buffer's memory, for readers of other formats that yield blocks through the
+// same Buffer. What it lent before is overwritten.
+func (b *Buffer) Room(n int) []byte {
+	b.plain = slices.Grow(b.plain[:0], n)[:n]
+	return b.plain
 }
