@@ -43,7 +43,6 @@ type mirrorEntry struct {
 	// called at the same time, and goroutines of one call have an entry each.
 	known   bool
 	version remote.Version
-	kept    *temporaryFile // fetched to be looked at, and not yet read
 }
 
 // Names of era files are NETWORK-NUMBER-HASH and more, with five digits for the number.
@@ -138,17 +137,10 @@ func (m *EraMirror) Files() []era.Entry {
 // Unread are the errors of files that the source leaves out.
 func (m *EraMirror) Unread() []error { return m.unusable }
 
-// Close gives back what the mirror holds.
+// Close closes idle connections.
 func (m *EraMirror) Close() error {
-	var errs []error
-	for _, e := range m.entries {
-		if e.kept != nil {
-			errs = append(errs, e.kept.Close())
-			e.kept = nil
-		}
-	}
 	m.folder.Close()
-	return join(errs)
+	return nil
 }
 
 // Plan looks at the files that may hold blocks of r by their names, and names those that do. The
@@ -264,30 +256,10 @@ func (m *EraMirror) probe(ctx context.Context, e *mirrorEntry) error {
 		return err
 	}
 	info, err := era.Probe(e.name, file, e.Size)
-	if err != nil {
-		return join([]error{err, file.Close()})
-	}
-	e.Layout, e.Range, e.known = info.Layout, info.Range, true
-	return m.keep(e, file)
-}
-
-// keep keeps a file that was fetched to be looked at until it is read, if it is the first one; all
-// others give way to the files that are read before them.
-func (m *EraMirror) keep(e *mirrorEntry, file *temporaryFile) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, o := range m.entries {
-		if o.kept == nil {
-			continue
-		}
-		if o.Range.From <= e.Range.From {
-			return file.Close()
-		}
-		err := o.kept.Close()
-		o.kept, e.kept = nil, file
+	if err = join([]error{err, file.Close()}); err != nil {
 		return err
 	}
-	e.kept = file
+	e.Layout, e.Range, e.known = info.Layout, info.Range, true
 	return nil
 }
 
@@ -322,13 +294,9 @@ func (m *EraMirror) Open(ctx context.Context, name string, limits Limits) (File,
 	if !ok {
 		return nil, fmt.Errorf("BUG: %s is not in the catalog", name)
 	}
-	file := e.kept
-	e.kept = nil
-	if file == nil {
-		var err error
-		if file, err = m.fetch(ctx, e); err != nil {
-			return nil, err
-		}
+	file, err := m.fetch(ctx, e)
+	if err != nil {
+		return nil, err
 	}
 	return openEraFile(ctx, name, file.File, file.Close, &e.Entry, limits)
 }
