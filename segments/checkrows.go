@@ -26,6 +26,8 @@ func (f *File) checkRows(ctx context.Context, found func(error) error) error {
 		return f.checkDataRows(ctx, found)
 	case KindIndex:
 		return f.checkIndexRows(ctx, found)
+	case KindFrames:
+		return f.checkFramesRows(ctx, found)
 	default:
 		return f.checkSendersRows(found)
 	}

@@ -23,7 +23,7 @@ type column struct {
 // compressible tells whether pages of the column may be compressed. Queries read the others at random.
 func (c *column) compressible() bool {
 	switch c.id {
-	case columnHeaders, columnBodies, columnTransactions, columnReceipts:
+	case columnHeaders, columnBodies, columnTransactions, columnReceipts, columnFrames, columnProfile:
 		return true
 	default:
 		return false

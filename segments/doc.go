@@ -1,11 +1,12 @@
 // Package segments reads and writes the immutable files that hold finalized history.
 //
-// There are three kinds. A data file holds the complete material of a run of blocks in columns
+// There are four kinds. A data file holds the complete material of a run of blocks in columns
 // (DataBuilder, Data, Cursor). An index file maps log terms to the positions of logs, and transaction
 // and block hashes to theirs, over the blocks of one or many data files (DataBuilder.WriteIndex,
-// MergeIndexes, Index, ListCursor). A senders file is a sidecar of one data file (WriteSenders, Senders).
+// MergeIndexes, Index, ListCursor). A senders file is a sidecar of one data file (WriteSenders, Senders). A
+// frames file holds what is there of blocks that are not complete (FramesBuilder, Frames).
 // Their common container of pages and columns is File; the bytes are described in docs/formats/segment.md,
-// data.md and index.md.
+// data.md, index.md and frames.md.
 //
 // The package knows files, pages and columns. It does not know keys, the catalog, or which files
 // exist: engine owns that, and decides when a file is written, published and removed.

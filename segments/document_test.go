@@ -148,6 +148,8 @@ func example(t testing.TB, kind Kind) []byte {
 	case KindIndex:
 		_, index := buildPair(t, indexExample(), codec.None)
 		return index
+	case KindFrames:
+		return framesExample(t)
 	default:
 		data, _ := buildPair(t, dataExample(), codec.None)
 		var out bytes.Buffer
@@ -158,7 +160,7 @@ func example(t testing.TB, kind Kind) []byte {
 	}
 }
 
-var exampleDocuments = map[Kind]string{KindSenders: "segment.md", KindData: "data.md", KindIndex: "index.md"}
+var exampleDocuments = map[Kind]string{KindSenders: "segment.md", KindData: "data.md", KindIndex: "index.md", KindFrames: "frames.md"}
 
 // The worked examples of the format documents are what the builders write, byte for byte, and the bytes in
 // the documents read back as what went in. Building is deterministic: the seeds of the builders' hash
@@ -185,6 +187,8 @@ func TestDocumentExamples(t *testing.T) {
 			switch kind {
 			case KindData:
 				readDataExample(t, raw)
+			case KindFrames:
+				checkFrames(t, raw, exampleFrames())
 			case KindIndex:
 				checkIndex(t, openIndex(t, raw, 1, nil), indexExample(), testRand(t))
 			case KindSenders:
@@ -238,6 +242,9 @@ func TestDocumentTables(t *testing.T) {
 		{columnBlockLocator, "index", "hash table", 0},
 		{columnSenders, "senders", "fixed", common.AddressLength},
 		{columnDigests, "all", "fixed", digestSize},
+		{columnFrameRows, "frames", "fixed", frameRowSize},
+		{columnFrames, "frames", "blobs", 0},
+		{columnProfile, "frames", "blobs", 0},
 	} {
 		row, perPage := "", ""
 		if c.row > 0 {
@@ -265,6 +272,8 @@ func TestDocumentTables(t *testing.T) {
 		{"entries in a page of a page table", tablePageRows},
 		{"positions of a short list in a table with postings", inlinePositions - 1},
 		{"positions in a block of postings", postingBlock},
+		{"bytes of a frame", MaximumFrame},
+		{"bytes of a profile", MaximumProfile},
 	} {
 		fmt.Fprintf(&limits, "| %s | %d |\n", l.name, l.value)
 	}

@@ -60,7 +60,22 @@ func (d *dumper) info() {
 	fmt.Fprintf(w, "last\t%s\n", i.LastHash)
 	fmt.Fprintf(w, "digest\t%x\n", f.digest)
 	fmt.Fprintf(w, "bytes\t%d, footer at %d\n", f.src.Size(), f.limit)
+	if i.Kind == KindFrames {
+		d.profile(w)
+	}
 	w.Flush()
+}
+
+// profile describes what the frames of a file hold.
+func (d *dumper) profile(w io.Writer) {
+	v, err := NewFrames(d.f.uncached())
+	if err != nil {
+		fmt.Fprintf(w, "profile\t%v\n", err)
+		return
+	}
+	for _, line := range v.Profile().Lines() {
+		fmt.Fprintf(w, "%s\t%s\n", line[0], line[1])
+	}
 }
 
 // table starts an aligned part.

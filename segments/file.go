@@ -66,7 +66,7 @@ func Open(name string, id uint64, src Source, cache *Cache) (*File, error) {
 	if version != formatVersion {
 		return nil, &UnsupportedError{name, "version", uint64(version)}
 	}
-	if kind < KindData || kind > KindSenders {
+	if kind < KindData || kind > KindFrames {
 		return nil, &UnsupportedError{name, "kind", uint64(kind)}
 	}
 	if flags := le.Uint64(trailer[16:]); flags != 0 {
@@ -94,8 +94,11 @@ func Open(name string, id uint64, src Source, cache *Cache) (*File, error) {
 		return nil, corrupt.AtOffset(name, int64(offset), err)
 	}
 	f.footer.info.Kind = kind
-	if profile := f.footer.info.Profile; profile != 0 {
+	switch profile := f.footer.info.Profile; {
+	case profile != 0 && kind != KindFrames:
 		return nil, &UnsupportedError{name, "profile", uint64(profile)}
+	case profile == 0 && kind == KindFrames:
+		return nil, corrupt.AtOffset(name, int64(offset), errFramesProfile)
 	}
 	for i := range f.footer.columns {
 		if id := f.footer.columns[i].id; columnNames[id] == "" {

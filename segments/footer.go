@@ -13,7 +13,7 @@ import (
 // Info says what a segment file covers. It is written in the footer and repeated in the catalog.
 type Info struct {
 	Kind    Kind
-	Profile uint16 // 0: complete material; other profiles are reserved
+	Profile uint16 // 0: complete material; frames files have another one, and no other kind has
 
 	From, To     uint64 // half-open range of block numbers
 	Transactions uint64

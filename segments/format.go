@@ -15,6 +15,7 @@ const (
 	KindData    Kind = 1 // columns of a run of blocks
 	KindIndex   Kind = 2 // log terms and hash locators of a run of data files
 	KindSenders Kind = 3 // transaction senders of one data file
+	KindFrames  Kind = 4 // partial material of a run of blocks
 )
 
 // String gives the name that is also the folder of the kind.
@@ -26,6 +27,8 @@ func (k Kind) String() string {
 		return "index"
 	case KindSenders:
 		return "senders"
+	case KindFrames:
+		return "frames"
 	default:
 		return fmt.Sprintf("kind %d", uint16(k))
 	}
@@ -61,6 +64,9 @@ const (
 	columnBlockLocator columnID = 13 // hash table: block hash to block position
 	columnSenders      columnID = 14 // fixed: sender addresses
 	columnDigests      columnID = 15 // fixed: BLAKE3 of every page before it, in file order
+	columnFrameRows    columnID = 16 // fixed: hash, timestamp
+	columnFrames       columnID = 17 // blobs by block: frames
+	columnProfile      columnID = 18 // blobs, one row: the profile of all frames
 )
 
 var columnNames = map[columnID]string{
@@ -68,7 +74,7 @@ var columnNames = map[columnID]string{
 	columnReceipts: "receipts", columnLogs: "logs", columnShapes: "shapes",
 	columnShortWords: "short words", columnWords: "words", columnTerms: "terms", columnPostings: "postings",
 	columnTxLocator: "transaction locator", columnBlockLocator: "block locator", columnSenders: "senders",
-	columnDigests: "digests",
+	columnDigests: "digests", columnFrameRows: "frame rows", columnFrames: "frames", columnProfile: "profile",
 }
 
 func (c columnID) String() string {

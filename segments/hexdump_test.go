@@ -180,7 +180,8 @@ func (h *hexdump) page(f *File, p pageRef) {
 		for h.at < end {
 			h.entry()
 		}
-	case p.column == columnHeaders || p.column == columnBodies || p.column == columnTransactions || p.column == columnReceipts:
+	case p.column == columnHeaders || p.column == columnBodies || p.column == columnTransactions || p.column == columnReceipts ||
+		p.column == columnFrames || p.column == columnProfile:
 		h.blobs()
 	case p.column == columnLogs:
 		h.logPage()
@@ -231,6 +232,9 @@ func (h *hexdump) row(c columnID, size int) {
 		h.number(4, "data length")
 		h.number(1, "topics")
 		h.bytes(3, "reserved")
+	case columnFrameRows:
+		h.bytes(32, "block hash")
+		h.number(8, "timestamp")
 	case columnDigests:
 		h.bytes(size, "digest")
 	case columnSenders:

@@ -13,6 +13,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/leani-go/leani/chain"
 	"github.com/leani-go/leani/codec"
+	"github.com/leani-go/leani/internal/chainmodel"
 	"github.com/leani-go/leani/internal/corrupt"
 )
 
@@ -176,6 +177,8 @@ func useFile(t testing.TB, raw []byte) error {
 		used = useData(t, f)
 	case KindIndex:
 		used = useIndex(t, f)
+	case KindFrames:
+		used = useFrames(f)
 	default:
 		s, err := NewSenders(f)
 		if used = err; err == nil {
@@ -307,7 +310,7 @@ func fuzzFiles(t testing.TB) [][]byte {
 	if _, _, err := WriteSenders(&out, openData(t, data, nil).Info(), exampleSenders); err != nil {
 		t.Fatal(err)
 	}
-	return append(list, out.Bytes())
+	return append(list, out.Bytes(), framesExample(t), buildFrames(t, modelFrames(chainmodel.New(5, 40), chainmodel.NoWithdrawals, 30), codec.Deflate))
 }
 
 // interesting numbers are what damage writes over fields.
