@@ -3,7 +3,7 @@
 //
 // An archive is the form for exchange with programs that know no era file: it says of each kind of material
 // whether it is complete, selected by a scope, or missing, and it is readable with any JSON tool. It is
-// large, about ten times an era file, and no form to keep history in.
+// large, some twenty times an era file, and no form to keep history in.
 //
 // What is in here:
 //

@@ -40,14 +40,11 @@ type Archive struct {
 	manifest *Manifest
 }
 
-// Open reads the manifest of an archive of a chain. No object is opened.
-func Open(manifestPath string, chainID uint64) (*Archive, error) {
+// Open reads the manifest of an archive of any chain. No object is opened.
+func Open(manifestPath string) (*Archive, error) {
 	m, err := LoadManifest(manifestPath)
 	if err != nil {
 		return nil, err
-	}
-	if m.ChainID != chainID {
-		return nil, &ManifestError{manifestPath, fmt.Errorf("chain_id %d: the configured chain is %d", m.ChainID, chainID)}
 	}
 	return &Archive{path: manifestPath, folder: filepath.Dir(manifestPath), manifest: m}, nil
 }

@@ -78,7 +78,7 @@ func TestDeterminism(t *testing.T) {
 // TestReadWhatWasWritten reads an archive of several objects.
 func TestReadWhatWasWritten(t *testing.T) {
 	frames := realFrames(t)
-	a, err := Open(writeArchive(t, frames, 0), chain.MainnetChainID)
+	a, err := Open(writeArchive(t, frames, 0))
 	if err != nil {
 		t.Fatal(err)
 	}

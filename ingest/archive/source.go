@@ -29,11 +29,14 @@ type Source struct {
 	readers sync.Pool          // of *lineReader
 }
 
-// OpenSource reads the manifest of an archive of a chain.
+// OpenSource reads the manifest of an archive. One of another chain is refused with a *ManifestError.
 func OpenSource(manifestPath string, chainID uint64) (*Source, error) {
-	a, err := Open(manifestPath, chainID)
+	a, err := Open(manifestPath)
 	if err != nil {
 		return nil, err
+	}
+	if got := a.manifest.ChainID; got != chainID {
+		return nil, &ManifestError{manifestPath, fmt.Errorf("chain_id %d: the configured chain is %d", got, chainID)}
 	}
 	s := &Source{archive: a, objects: make(map[string]*Object)}
 	s.readers.New = func() any { return new(lineReader) }

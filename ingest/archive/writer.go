@@ -54,7 +54,11 @@ type Writer struct {
 	hash   *blake3.Hasher
 	object Object
 	last   common.Hash // of the frame before, in the same object
+	bytes  uint64      // of all lines
 }
+
+// Bytes is how much was written so far.
+func (w *Writer) Bytes() uint64 { return w.bytes }
 
 // ErrExists means that the folder of an archive exists already.
 var ErrExists = errors.New("exists already")
@@ -144,6 +148,7 @@ func (w *Writer) add(f *chain.Frame) error {
 		return err
 	}
 	w.object.Bytes += int64(len(w.line))
+	w.bytes += uint64(len(w.line))
 	w.object.Range.To, w.last = f.Number+1, f.Hash
 	return nil
 }
