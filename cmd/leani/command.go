@@ -54,6 +54,7 @@ rpc=debug,warn.`,
 		newServe(a),
 		newDB(a),
 		newSegment(a),
+		newArchive(a),
 		newVersion(a),
 		newCompletion(a),
 	)

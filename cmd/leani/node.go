@@ -19,6 +19,9 @@ type backend interface {
 	sources(ctx context.Context, o nodeOptions) (sourcesReport, error)
 	// dumpSegment describes a segment file, page by page.
 	dumpSegment(ctx context.Context, path string, out io.Writer) error
+	// verifyArchive reads every object of an archive whose manifest is given. begin is told how many
+	// blocks it has, and gives the observer.
+	verifyArchive(ctx context.Context, path string, begin func(total uint64) func(progress.Count)) (archiveVerifyReport, error)
 	// checkSegment reads every page of a segment file and proves what it can without others.
 	checkSegment(ctx context.Context, path string) (segmentReport, error)
 }
@@ -54,6 +57,8 @@ type node interface {
 	// verify proves the store against itself: catalog, files, checksums and the roots in the
 	// headers. Problems are part of the report; the error says that verifying failed.
 	verify(ctx context.Context, observe func(progress.Count)) (verifyReport, error)
+	// createArchive writes stored blocks as an archive of normalized frames.
+	createArchive(ctx context.Context, req archiveRequest, observe func(progress.Count)) (archiveReport, error)
 	// keys prints the rows of the database in key order, one a line.
 	keys(ctx context.Context, out io.Writer) error
 	// close releases the data directory.

@@ -81,6 +81,15 @@ func (f *fakeNode) serve(ctx context.Context, ready func(string)) error { return
 func (f *fakeNode) prune(context.Context, pruneRequest) (pruneReport, error) {
 	return pruneReport{}, errors.New("not part of this test")
 }
+
+func (f *fakeNode) createArchive(context.Context, archiveRequest, func(progress.Count)) (archiveReport, error) {
+	return archiveReport{}, errors.New("not part of this test")
+}
+
+func (f *fakeNode) verifyArchive(context.Context, string, func(uint64) func(progress.Count)) (archiveVerifyReport, error) {
+	return archiveVerifyReport{}, errors.New("not part of this test")
+}
+
 func (f *fakeNode) status(context.Context) (statusReport, error) { return f.report, nil }
 
 func (f *fakeNode) verify(context.Context, func(progress.Count)) (verifyReport, error) {
