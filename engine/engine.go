@@ -83,19 +83,7 @@ type identity struct {
 // engine and must Close it.
 func Open(options Options) (*Engine, error) {
 	opts := options.withDefaults()
-	e := &Engine{
-		opts:       opts,
-		commitLock: make(chan struct{}, 1),
-		closing:    make(chan struct{}),
-		failing:    make(chan struct{}),
-		reaperWake: make(chan struct{}, 1),
-		reaperDone: make(chan struct{}),
-		session:    randomSession(),
-	}
-	e.fs = &guardFS{FS: opts.FS, failure: e.Err, fail: e.fail}
-	e.dbFS = &guardFS{FS: opts.FS, failure: e.Err, fail: e.fail, abandoned: make(chan struct{})}
-	e.layout = layout{fs: e.fs, dir: opts.Dir}
-	e.handles = newHandleCache(opts.FS, e.layout, opts.OpenFiles)
+	e := newEngine(opts)
 	if err := e.open(); err != nil {
 		close(e.reaperDone)
 		_ = e.shutDown()
@@ -111,6 +99,24 @@ func Open(options Options) (*Engine, error) {
 		go e.reapLoop()
 	}
 	return e, nil
+}
+
+// newEngine makes an engine that has opened nothing yet.
+func newEngine(opts Options) *Engine {
+	e := &Engine{
+		opts:       opts,
+		commitLock: make(chan struct{}, 1),
+		closing:    make(chan struct{}),
+		failing:    make(chan struct{}),
+		reaperWake: make(chan struct{}, 1),
+		reaperDone: make(chan struct{}),
+		session:    randomSession(),
+	}
+	e.fs = &guardFS{FS: opts.FS, failure: e.Err, fail: e.fail}
+	e.dbFS = &guardFS{FS: opts.FS, failure: e.Err, fail: e.fail, abandoned: make(chan struct{})}
+	e.layout = layout{fs: e.fs, dir: opts.Dir}
+	e.handles = newHandleCache(opts.FS, e.layout, opts.OpenFiles)
+	return e
 }
 
 // open runs the steps of recovery; see docs/adr/0003-crash-story.md.

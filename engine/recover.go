@@ -141,6 +141,9 @@ func (e *Engine) listFiles(c *classifier) ([]foundFile, error) {
 	var files []foundFile
 	for _, kind := range keys.Kinds() {
 		names, err := e.fs.List(e.layout.kind(kind))
+		if e.opts.ReadOnly && isNotExist(err) {
+			continue // a store from before this kind
+		}
 		if err != nil {
 			return nil, fmt.Errorf("list %s files: %w", kind, err)
 		}
@@ -235,12 +238,7 @@ func (e *Engine) quarantine(files []foundFile) error {
 				taken[n] = true
 			}
 		}
-		name := f.kind.String() + "-" + f.name
-		for i := 1; taken[name]; i++ {
-			name = fmt.Sprintf("%s-%s.%d", f.kind, f.name, i)
-		}
-		taken[name] = true
-		from, to := e.layout.file(f.kind, f.name), e.fs.PathJoin(e.layout.quarantine(), name)
+		from, to := e.layout.file(f.kind, f.name), e.fs.PathJoin(e.layout.quarantine(), quarantineName(f.kind, f.name, taken))
 		if err := e.fs.Rename(from, to); err != nil {
 			return fmt.Errorf("quarantine %s: %w", from, err)
 		}

@@ -5,9 +5,12 @@ import (
 )
 
 func newDB(a *app) *cobra.Command {
-	return group("db", "Inspect and verify the store",
+	return group("db", "Inspect, verify, back up and compact the store",
 		newDBInspect(a),
 		newDBVerify(a),
 		newDBKeys(a),
+		newDBBackup(a),
+		newDBRestore(a),
+		newDBCompact(a),
 	)
 }

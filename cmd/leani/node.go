@@ -17,6 +17,8 @@ type backend interface {
 	open(ctx context.Context, o nodeOptions) (node, error)
 	// sources lists the files of the era source, and how much of them is stored.
 	sources(ctx context.Context, o nodeOptions) (sourcesReport, error)
+	// restore puts a backup in place as the store of a data directory that has no database.
+	restore(ctx context.Context, o nodeOptions, from string, copied bool) (restoreReport, error)
 	// dumpSegment describes a segment file, page by page.
 	dumpSegment(ctx context.Context, path string, out io.Writer) error
 	// verifyArchive reads every object of an archive whose manifest is given. begin is told how many
@@ -47,6 +49,10 @@ type node interface {
 	fill(ctx context.Context, blocks chain.Range, observe func(progress.Count)) error
 	// prune removes blocks of the store.
 	prune(ctx context.Context, req pruneRequest) (pruneReport, error)
+	// backup writes a copy of the store to a new directory.
+	backup(ctx context.Context, out string, copied bool) (backupReport, error)
+	// compact merges files and rewrites the database. observe is told what begins.
+	compact(ctx context.Context, observe func(what string)) (compactReport, error)
 	// status summarises what the store holds.
 	status(ctx context.Context) (statusReport, error)
 	// serve answers queries until the context is cancelled, and then returns nil. ready is

@@ -90,6 +90,15 @@ func (f *fakeNode) verifyArchive(context.Context, string, func(uint64) func(prog
 	return archiveVerifyReport{}, errors.New("not part of this test")
 }
 
+func (f *fakeNode) backup(context.Context, string, bool) (backupReport, error) {
+	return backupReport{}, errors.New("not part of this test")
+}
+func (f *fakeNode) compact(context.Context, func(string)) (compactReport, error) {
+	return compactReport{}, errors.New("not part of this test")
+}
+func (f *fakeNode) restore(context.Context, nodeOptions, string, bool) (restoreReport, error) {
+	return restoreReport{}, errors.New("not part of this test")
+}
 func (f *fakeNode) status(context.Context) (statusReport, error) { return f.report, nil }
 
 func (f *fakeNode) verify(context.Context, func(progress.Count)) (verifyReport, error) {

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/leani-go/leani/engine"
+	"github.com/leani-go/leani/segments"
+)
+
+// backup writes a copy of the store.
+func (n *storedNode) backup(ctx context.Context, out string, copied bool) (backupReport, error) {
+	out, err := filepath.Abs(out)
+	if err != nil {
+		return backupReport{}, err
+	}
+	r, err := n.engine.Backup(ctx, out, engine.BackupOptions{Copy: copied})
+	if errors.Is(err, engine.ErrTargetExists) {
+		err = fmt.Errorf("%w: name a directory that does not exist", err)
+	}
+	return backupReportOf(out, r), err
+}
+
+func backupReportOf(dir string, r engine.BackupReport) backupReport {
+	return backupReport{
+		Directory: dir, Generation: r.Generation, Files: uint64(r.Files), FileBytes: uint64(r.Bytes),
+		Copied: uint64(r.Copied), Rows: uint64(r.Rows),
+	}
+}
+
+// restore puts a backup in place.
+func (stored) restore(ctx context.Context, o nodeOptions, from string, copied bool) (restoreReport, error) {
+	from, err := filepath.Abs(from)
+	if err != nil {
+		return restoreReport{}, err
+	}
+	dir := o.settings.DataDir
+	r, err := engine.Restore(ctx, from, dir, engine.RestoreOptions{
+		BackupOptions: engine.BackupOptions{Copy: copied}, ChainID: o.settings.Chain.ChainID, File: checkPages,
+	})
+	switch {
+	case errors.Is(err, engine.ErrTargetExists):
+		err = fmt.Errorf("%w: move db and GENERATION out of %s first, or use another data_dir", err, dir)
+	case errors.Is(err, engine.ErrNoStore):
+		err = fmt.Errorf("%w: --from names a directory that db backup wrote", err)
+	}
+	return restoreReport{backupReport: backupReportOf(dir, r.BackupReport), Quarantined: r.Quarantined}, err
+}
+
+// checkPages reads a whole segment file against its checksums.
+func checkPages(ctx context.Context, row *engine.FileRow, f *engine.File) error {
+	s, err := segments.Open(row.String(), 0, f, nil)
+	if err != nil {
+		return err
+	}
+	if s.Digest() != row.Digest {
+		return fmt.Errorf("digest: got %x want %x", s.Digest(), row.Digest)
+	}
+	return s.CheckPages(ctx, nil)
+}
+
+// compact merges what is due and rewrites the database. observe is told what begins.
+func (n *storedNode) compact(ctx context.Context, observe func(what string)) (compactReport, error) {
+	r := compactReport{Before: spaceOf(n.engine.Space())}
+	observe("merging files")
+	st, err := n.history.Compact(ctx)
+	r.DataMerges, r.IndexMerges, r.BytesRead = uint64(st.Repacks), uint64(st.IndexMerges), uint64(st.BytesRead)
+	for _, p := range st.Problems {
+		r.Problems = append(r.Problems, p.Error())
+	}
+	if err != nil {
+		return r, n.failure(err)
+	}
+	observe("rewriting the database")
+	if err := n.engine.CompactDatabase(ctx); err != nil {
+		return r, n.failure(err)
+	}
+	r.After = spaceOf(n.engine.Space())
+	return r, nil
+}
