@@ -1,4 +1,5 @@
-// Package era reads Ethereum history files: era1 (.era1) and EraE (.ere, older .erae).
+// Package era reads Ethereum history files, era1 (.era1) and EraE (.ere, older .erae), and writes the
+// latter.
 //
 // Both are e2store files: a sequence of records, each a two-byte tag, a four-byte length, two
 // zero bytes and the data, with an index as the last record. What a file is follows from its
