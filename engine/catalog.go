@@ -12,7 +12,7 @@ import (
 )
 
 // kindSlots is the length of arrays indexed by Kind; slot 0 stays empty.
-const kindSlots = int(KindSenders) + 1
+const kindSlots = int(KindFrames) + 1
 
 // catalog is what one commit leaves: the set of live files and the hot tier. It is immutable; catalogs
 // share rows, and the slices of kinds that a commit does not touch.
@@ -22,7 +22,9 @@ type catalog struct {
 	filesGeneration uint64
 	// rows by kind, sorted by profile, level, first block.
 	rows [kindSlots][]*FileRow
-	hot  hotWindow
+	// profiles by number: those of frames files, and of files that are gone.
+	profiles []*Profile
+	hot      hotWindow
 	// files is the coverage derived from rows alone, coverage from rows and hot blocks, sorted by
 	// group, profile, first block.
 	files    []CoverageRun
@@ -38,9 +40,21 @@ func newCatalog(generation uint64, rows []*FileRow, hot hotWindow) *catalog {
 	for kind := range c.rows {
 		slices.SortFunc(c.rows[kind], compareRows)
 	}
-	c.files = coverageOf(&c.rows)
-	c.coverage = withHot(c.files, hot.span())
+	c.cover()
 	return c
+}
+
+// describedBy gives a catalog that nobody else sees yet its profiles.
+func (c *catalog) describedBy(profiles []*Profile) *catalog {
+	c.profiles = profiles
+	c.cover()
+	return c
+}
+
+// cover derives the coverage from everything else.
+func (c *catalog) cover() {
+	c.files = coverageOf(&c.rows, c.profiles)
+	c.coverage = withHot(c.files, c.hot.span())
 }
 
 // compareRows orders rows of one kind as their keys are ordered.
@@ -68,7 +82,7 @@ func (c *catalog) find(k keys.Segment) (*FileRow, bool) {
 // is that of c, until withHot. The error is ErrStaleEdit for a removed row that is not live, and
 // ErrInvalidEdit for one removed twice.
 func (c *catalog) edited(generation uint64, add []*FileRow, remove []*FileRow) (*catalog, error) {
-	next := &catalog{generation: generation, filesGeneration: generation, rows: c.rows, hot: c.hot}
+	next := &catalog{generation: generation, filesGeneration: generation, rows: c.rows, profiles: c.profiles, hot: c.hot}
 	if len(add)+len(remove) == 0 {
 		next.filesGeneration, next.files, next.coverage = c.filesGeneration, c.files, c.coverage
 		return next, nil
@@ -92,8 +106,7 @@ func (c *catalog) edited(generation uint64, add []*FileRow, remove []*FileRow) (
 			next.rows[kind] = mergeRows(c.rows[kind], adds[kind], removes[kind])
 		}
 	}
-	next.files = coverageOf(&next.rows)
-	next.coverage = withHot(next.files, next.hot.span())
+	next.cover()
 	return next, nil
 }
 
@@ -144,6 +157,9 @@ func (c *catalog) verify(report func(r *FileRow, err error)) {
 			if r.Generation == 0 || r.Generation > c.generation {
 				report(r, fmt.Errorf("%w: got %d last is %d", errGeneration, r.Generation, c.generation))
 			}
+			if r.Profile != ProfileComplete && profileOf(c.profiles, r.Profile) == nil {
+				report(r, errUndescribed)
+			}
 			if i == 0 || rows[i-1].Profile != r.Profile || rows[i-1].Level != r.Level {
 				continue
 			}
@@ -151,7 +167,7 @@ func (c *catalog) verify(report func(r *FileRow, err error)) {
 			switch {
 			case r.From < before.To:
 				report(r, fmt.Errorf("%w %s", errOverlap, before))
-			case kind == KindData && r.From == before.To && r.ParentHash != before.LastHash:
+			case (kind == KindData || kind == KindFrames) && r.From == before.To && r.ParentHash != before.LastHash:
 				report(r, fmt.Errorf("%w %s: parent hash: got %x want %x", errLink, before, r.ParentHash, before.LastHash))
 			}
 		}

@@ -53,7 +53,8 @@ func (p Problem) String() string { return p.Where + ": " + p.Err.Error() }
 //   - the rows in the database are the rows that readers see;
 //   - rows and files correspond one to one, and the sizes agree;
 //   - data files do not overlap and link where they touch; senders files match a data file;
-//     index files cover whole data files and do not overlap in a level;
+//     index files cover whole data files and do not overlap in a level; frames files of one profile do
+//     not overlap, link where they touch, and have a profile that is described;
 //   - raw coverage is the union of the files;
 //   - with CheckOptions.File, that the content of every file is sound.
 //
@@ -130,6 +131,7 @@ func (e *Engine) checkRows(report *CheckReport, s *state) error {
 	hot := newHotRows()
 	hot.frames = make(map[keys.Frame]uint32)
 	var rows []*FileRow
+	var profiles []*Profile
 	var runs []CoverageRun
 	err := scanRange(e.db, nil, nil, func(key, value []byte) error {
 		report.Keys++
@@ -168,6 +170,12 @@ func (e *Engine) checkRows(report *CheckReport, s *state) error {
 					runs = append(runs, run)
 				}
 				return err
+			case keys.Profile:
+				p, err := decodeProfile(k, value)
+				if err == nil {
+					profiles = append(profiles, p)
+				}
+				return err
 			default:
 				return fmt.Errorf("%w: %s", keys.ErrUnknownFamily, k.Family())
 			}
@@ -193,12 +201,16 @@ func (e *Engine) checkRows(report *CheckReport, s *state) error {
 		report.add("meta/generation", fmt.Errorf("got %d want %d", generation, s.catalog.generation))
 	}
 
-	onDisk := newCatalog(s.catalog.generation, rows, hot.window)
+	onDisk := newCatalog(s.catalog.generation, rows, hot.window).describedBy(profiles)
 	onDisk.verify(func(r *FileRow, err error) { report.add(r.key().String(), err) })
 	ofKey := func(k keys.Key, err error) { report.add(k.String(), err) }
 	hot.verify(ofKey)
 	hot.window.verify(onDisk.rows[KindData], ofKey)
 	compareHot(&onDisk.hot, &s.catalog.hot, ofKey)
+	verifyProfiles(profiles, func(p *Profile, err error) { report.add(p.key().String(), err) })
+	if !slices.EqualFunc(profiles, s.catalog.profiles, (*Profile).same) {
+		report.add("profile", errors.New("the stored descriptions are not those in memory"))
+	}
 	for _, kind := range keys.Kinds() {
 		compareCatalogs(report, onDisk, s.catalog, kind, "is stored and not in memory")
 		compareCatalogs(report, s.catalog, onDisk, kind, "is in memory and not stored")

@@ -24,7 +24,8 @@ type Edit struct {
 // touchesFiles tells whether the edit changes more than the hot tier.
 func (edit *Edit) touchesFiles() bool { return len(edit.Add)+len(edit.Remove) > 0 }
 
-// NewRow is a new file with its row. Commit sets the row's Kind, Generation and Size.
+// NewRow is a new file with its row. Commit sets the row's Kind, Generation and Size. The Profile of a frames
+// file is what Engine.ProfileID gave.
 type NewRow struct {
 	File *PendingFile
 	Row  FileRow
@@ -89,6 +90,10 @@ func (e *Engine) commit(ctx context.Context, edit Edit) error {
 	if err != nil {
 		return err
 	}
+	described := e.describe(next, added)
+	if len(described) > 0 {
+		next.cover()
+	}
 	hot, change, err := next.hot.edited(&edit.Hot, next.rows[KindData])
 	if err != nil {
 		return err
@@ -106,7 +111,7 @@ func (e *Engine) commit(ctx context.Context, edit Edit) error {
 		live, _ := base.find(r.key())
 		removed[i] = tombstoneOf(live)
 	}
-	if err := e.applyEdit(base, next, added, removed, change); err != nil { // step 5
+	if err := e.applyEdit(base, next, added, described, removed, change); err != nil { // step 5
 		return err
 	}
 	if err := e.witness(generation, edit.touchesFiles()); err != nil { // step 6
@@ -225,11 +230,14 @@ func (e *Engine) syncKinds(touched [kindSlots]bool) error {
 }
 
 // applyEdit writes the batch of a commit.
-func (e *Engine) applyEdit(base, next *catalog, added []*FileRow, removed []tombstone, change *hotChange) error {
+func (e *Engine) applyEdit(base, next *catalog, added []*FileRow, described []*Profile, removed []tombstone, change *hotChange) error {
 	b := e.db.NewBatch()
 	w := batchWriter{batch: b}
 	for _, r := range added {
 		w.set(r.key(), appendSegmentValue(w.value[:0], r))
+	}
+	for _, p := range described {
+		w.set(p.key(), appendProfileValue(nil, p))
 	}
 	for _, t := range removed {
 		w.delete(t.key)
@@ -257,7 +265,7 @@ func (e *Engine) applyEdit(base, next *catalog, added []*FileRow, removed []tomb
 type batchWriter struct {
 	batch *pebble.Batch
 	key   []byte
-	value [256]byte // scratch: longer than any value but parts
+	value [256]byte // scratch: longer than any value but parts and profiles
 	err   error
 }
 

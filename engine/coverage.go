@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/leani-go/leani/chain"
@@ -18,13 +19,41 @@ const (
 	FieldReceipts = keys.FieldReceipts
 	FieldSenders  = keys.FieldSenders
 	FieldIndex    = keys.FieldIndex
+	FieldLogs     = keys.FieldLogs
 )
 
 // Completeness says how much of a field group a run of coverage holds.
 type Completeness uint8
 
-// Complete is material that answers for every block of its run without exception.
-const Complete Completeness = 1
+// The degrees of completeness. Profile 0 knows the first alone.
+const (
+	// Complete is material that answers for every block of its run without exception.
+	Complete Completeness = 1
+	// Proved is a selection, and proved to be all that its scope selects.
+	Proved Completeness = 2
+	// Declared is a selection that its publisher says is all that its scope selects.
+	Declared Completeness = 3
+	// Partial may lack anything: it is kept as what it is.
+	Partial Completeness = 4
+)
+
+func (c Completeness) valid() bool { return Complete <= c && c <= Partial }
+
+// String names the degree.
+func (c Completeness) String() string {
+	switch c {
+	case Complete:
+		return "complete"
+	case Proved:
+		return "proved selection"
+	case Declared:
+		return "declared selection"
+	case Partial:
+		return "partial"
+	default:
+		return fmt.Sprintf("completeness %d", uint8(c))
+	}
+}
 
 // CoverageRun is one maximal run of blocks whose material of a group is retained.
 type CoverageRun struct {
@@ -56,15 +85,23 @@ func groupsOf(kind Kind) []FieldGroup {
 	}
 }
 
-// coverageOf derives the coverage of a catalog from its rows, sorted by group, profile and
+// coverageOf derives the coverage of a catalog from its rows and profiles, sorted by group, profile and
 // block.
-func coverageOf(rows *[kindSlots][]*FileRow) []CoverageRun {
+func coverageOf(rows *[kindSlots][]*FileRow, profiles []*Profile) []CoverageRun {
 	var runs []CoverageRun
 	for _, kind := range keys.Kinds() {
 		ranges := unionOf(rows[kind])
 		for _, group := range groupsOf(kind) {
 			for _, r := range ranges {
 				runs = append(runs, CoverageRun{Field: group, Profile: ProfileComplete, Completeness: Complete, Range: r})
+			}
+		}
+	}
+	for _, p := range profiles {
+		ranges := unionOf(ofProfile(rows[KindFrames], p.ID))
+		for _, group := range p.Groups {
+			for _, r := range ranges {
+				runs = append(runs, CoverageRun{Field: group.Field, Profile: p.ID, Completeness: group.Completeness, Range: r})
 			}
 		}
 	}

@@ -64,21 +64,22 @@ func (s *script) run() error {
 	}
 	d1, d2, d12 := file(KindData, 0, 0, 4), file(KindData, 0, 4, 9), file(KindData, 0, 0, 9)
 	s1, s12 := file(KindSenders, 0, 0, 4), file(KindSenders, 0, 0, 9)
+	f1, f2 := file(KindFrames, 1, 2, 6), file(KindFrames, 3, 4, 9)
 	i1, i2, i12 := file(KindIndex, 0, 0, 4), file(KindIndex, 0, 4, 9), file(KindIndex, 1, 0, 9)
 
 	sessions := []func(e *Engine) error{
 		func(e *Engine) error {
-			if err := commit(e, []modelFile{d1, s1, i1}, nil); err != nil {
+			if err := commit(e, []modelFile{d1, s1, i1, f1}, nil); err != nil {
 				return err
 			}
-			return commit(e, []modelFile{d2, i2}, nil)
+			return commit(e, []modelFile{d2, i2, f2}, nil)
 		},
 		func(e *Engine) error {
 			held = pin{snapshot: e.Acquire(), files: live}
 			if err := commit(e, []modelFile{i12}, []modelFile{i1, i2}); err != nil {
 				return err
 			}
-			if err := commit(e, []modelFile{d12, s12}, []modelFile{d1, d2, s1}); err != nil {
+			if err := commit(e, []modelFile{d12, s12}, []modelFile{d1, d2, s1, f1}); err != nil {
 				return err
 			}
 			if err := e.reap(); err != nil {

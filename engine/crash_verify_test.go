@@ -82,6 +82,7 @@ func (w *world) releasePins() {
 func (w *world) verifyCoverage() {
 	s := w.engine.Acquire()
 	defer s.Release()
+	w.verifyFrames(s)
 	const end = 400
 	for kind, groups := range map[Kind][]FieldGroup{
 		KindData:    {FieldHeaders, FieldBodies, FieldReceipts},
@@ -160,7 +161,7 @@ func snapshotFiles(s *Snapshot) ([]modelFile, error) {
 			if err != nil {
 				return nil, err
 			}
-			list = append(list, modelFile{r.Kind, r.Level, r.Range(), string(content)})
+			list = append(list, modelFile{r.Kind, levelOf(s, r), r.Range(), string(content)})
 		}
 	}
 	return list, nil

@@ -220,7 +220,11 @@ func (e *Engine) loadState() (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.catalog = newCatalog(s.generation, rows, hotWindow{})
+	profiles, err := e.loadProfiles()
+	if err != nil {
+		return nil, err
+	}
+	s.catalog = newCatalog(s.generation, rows, hotWindow{}).describedBy(profiles)
 	hot, err := e.loadHot(s.catalog.rows[KindData])
 	if err != nil {
 		return nil, err
@@ -259,6 +263,14 @@ func (e *Engine) verifyState(s *state) error {
 	if broken > 0 {
 		return fmt.Errorf("%d catalog rows break a rule, the first: %w", broken, first)
 	}
+	verifyProfiles(s.catalog.profiles, func(p *Profile, err error) {
+		if first == nil {
+			first = corrupt.New(p.key().String(), err)
+		}
+	})
+	if first != nil {
+		return first
+	}
 	for _, t := range s.tombstones {
 		if _, live := s.catalog.find(t.key); live {
 			return corrupt.New(keys.Retired(t.key).String(), errors.New("the file is live and retired at once"))
@@ -276,6 +288,22 @@ func (e *Engine) verifyState(s *state) error {
 		return corrupt.New(remove[0].key().String(), fmt.Errorf("run %v is stored, no files hold it", remove[0].Range))
 	}
 	return nil
+}
+
+func (e *Engine) loadProfiles() (profiles []*Profile, err error) {
+	err = e.scan(keys.FamilyProfile, func(key, value []byte) error {
+		k, err := keys.ParseProfile(key)
+		if err != nil {
+			return err
+		}
+		p, err := decodeProfile(k, value)
+		if err != nil {
+			return err
+		}
+		profiles = append(profiles, p)
+		return nil
+	})
+	return profiles, err
 }
 
 func (e *Engine) loadCoverage() ([]CoverageRun, error) {

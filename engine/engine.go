@@ -43,6 +43,9 @@ type Engine struct {
 	// by commitLock.
 	cleared []tombstone
 
+	// reserved are profiles that no commit has stored yet.
+	reserved reservations
+
 	// mu guards the versions. It is never held during I/O.
 	mu struct {
 		sync.Mutex

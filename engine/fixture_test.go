@@ -84,7 +84,11 @@ func pendingOf(e *Engine, kind Kind, level uint8, r chain.Range, content []byte)
 			return NewRow{}, err
 		}
 	}
-	return NewRow{File: p, Row: newRow(kind, level, r, content)}, nil
+	row := newRow(kind, level, r, content)
+	if kind == KindFrames {
+		err = asFrames(e, &row)
+	}
+	return NewRow{File: p, Row: row}, err
 }
 
 func mustPending(t testing.TB, e *Engine, kind Kind, level uint8, from, to uint64) NewRow {

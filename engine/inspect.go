@@ -18,7 +18,9 @@ type Inventory struct {
 	Families []FamilyUsage
 	// Files counts the live segment files by kind, profile and level.
 	Files []FileUsage
-	// Coverage lists what is retained.
+	// Profiles are the kinds of partial material.
+	Profiles []*Profile
+	// Coverage lists what is retained, of complete and of partial material.
 	Coverage []CoverageRun
 	// DatabaseBytes is the disk space of the database.
 	DatabaseBytes uint64
@@ -63,6 +65,7 @@ func (e *Engine) Inspect(ctx context.Context) (*Inventory, error) {
 		ChainID:       e.identity.chainID,
 		Epoch:         e.identity.epoch,
 		Generation:    snapshot.Generation(),
+		Profiles:      snapshot.catalog.profiles,
 		Coverage:      snapshot.catalog.coverage,
 		DatabaseBytes: e.db.Metrics().DiskSpaceUsage(),
 		OpenFiles:     e.handles.openCount(),

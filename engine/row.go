@@ -20,10 +20,11 @@ const (
 	KindData    = keys.KindData
 	KindIndex   = keys.KindIndex
 	KindSenders = keys.KindSenders
+	KindFrames  = keys.KindFrames
 )
 
 // ProfileComplete is the profile of complete material: headers, bodies and receipts of every
-// block. It is the only one that this version of the format has.
+// block. Frames files have another one each, and no other file has.
 const ProfileComplete = 0
 
 // maximumBlock bounds block numbers, so that ranges and sums of them never overflow.
@@ -37,7 +38,8 @@ type FileRow struct {
 	Kind Kind
 	// Level is the merge tier of an index file, 0 for other kinds.
 	Level uint8
-	// Profile numbers the material that the file holds; ProfileComplete.
+	// Profile numbers the material that the file holds: ProfileComplete, or of frames files what
+	// Engine.ProfileID gave.
 	Profile uint16
 	// From and To are the half-open range of blocks.
 	From, To uint64
@@ -144,8 +146,8 @@ func (r *FileRow) validate() error {
 	switch {
 	case !r.Kind.Valid():
 		return fmt.Errorf("unknown kind %d", uint8(r.Kind))
-	case r.Profile != ProfileComplete:
-		return fmt.Errorf("profile %d is not available in this build", r.Profile)
+	case (r.Profile != ProfileComplete) != (r.Kind == KindFrames):
+		return fmt.Errorf("profile %d of a %s file", r.Profile, r.Kind)
 	case r.Level != 0 && r.Kind != KindIndex:
 		return fmt.Errorf("level %d of a %s file: want 0", r.Level, r.Kind)
 	case r.From >= r.To:

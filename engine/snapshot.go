@@ -186,11 +186,21 @@ func (s *Snapshot) IndexFiles(r chain.Range) []IndexPart {
 }
 
 // Coverage lists the maximal runs of blocks whose material of the group is retained, in block
-// order. The slice is shared: read only.
+// order. Partial material is not: see PartialCoverage. The slice is shared: read only.
 func (s *Snapshot) Coverage(group FieldGroup) []CoverageRun {
+	return s.PartialCoverage(group, ProfileComplete)
+}
+
+// PartialCoverage lists the maximal runs of blocks of which frames of a profile hold material of the group. The
+// slice is shared: read only.
+func (s *Snapshot) PartialCoverage(group FieldGroup, profile uint16) []CoverageRun {
 	runs := s.catalog.coverage
-	first := sort.Search(len(runs), func(i int) bool { return runs[i].Field >= group })
-	end := sort.Search(len(runs), func(i int) bool { return runs[i].Field > group })
+	at := func(profile int) int {
+		return sort.Search(len(runs), func(i int) bool {
+			return runs[i].Field > group || runs[i].Field == group && int(runs[i].Profile) >= profile
+		})
+	}
+	first, end := at(int(profile)), at(int(profile)+1)
 	return runs[first:end:end]
 }
 

@@ -8,8 +8,8 @@ import (
 
 // Space says what the store takes on disk, in bytes by class.
 type Space struct {
-	// Data, Index and Senders are the live segment files.
-	Data, Index, Senders int64
+	// Data, Index, Senders and Frames are the live segment files.
+	Data, Index, Senders, Frames int64
 	// Retired are replaced files that wait for their last reader.
 	Retired int64
 	// Temporary are files being written: budgets.temporary_disk_bytes bounds them.
@@ -19,7 +19,7 @@ type Space struct {
 }
 
 // Store is what Options.MaximumBytes bounds: everything but the files being written.
-func (s Space) Store() int64 { return s.Data + s.Index + s.Senders + s.Retired + s.Database }
+func (s Space) Store() int64 { return s.Data + s.Index + s.Senders + s.Frames + s.Retired + s.Database }
 
 // Total is everything. The quarantine is not the store's and not in it.
 func (s Space) Total() int64 { return s.Store() + s.Temporary }
@@ -56,7 +56,7 @@ func (e *Engine) Space() Space {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	c := e.mu.current.catalog
-	for kind, sum := range map[Kind]*int64{KindData: &s.Data, KindIndex: &s.Index, KindSenders: &s.Senders} {
+	for kind, sum := range map[Kind]*int64{KindData: &s.Data, KindIndex: &s.Index, KindSenders: &s.Senders, KindFrames: &s.Frames} {
 		for _, r := range c.rows[kind] {
 			*sum += r.Size
 		}

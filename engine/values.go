@@ -124,7 +124,7 @@ func decodeCoverage(k keys.RawCoverage, value []byte) (CoverageRun, error) {
 	}
 	run := CoverageRun{Field: k.Field, Profile: k.Profile, Completeness: Completeness(value[8])}
 	run.From, run.To = k.From, binary.BigEndian.Uint64(value)
-	if run.Completeness != Complete {
+	if !run.Completeness.valid() || (run.Profile == ProfileComplete && run.Completeness != Complete) {
 		return CoverageRun{}, fmt.Errorf("unknown completeness %d", value[8])
 	}
 	if run.Empty() {

@@ -175,6 +175,7 @@ func exampleRow() *FileRow {
 func TestStoreDocument(t *testing.T) {
 	r := exampleRow()
 	run := CoverageRun{Field: FieldReceipts, Completeness: Complete, Range: r.Range()}
+	partial := &Profile{ID: 7, Groups: []ProfileGroup{{FieldHeaders, Complete}, {FieldLogs, Declared}}, Description: []byte("see frames.md")}
 	type row struct {
 		key   keys.Key
 		value []byte
@@ -183,6 +184,7 @@ func TestStoreDocument(t *testing.T) {
 		{r.key(), appendSegmentValue(nil, r)},
 		{keys.Retired(r.key()), appendTombstoneValue(nil, tombstoneOf(r))},
 		{run.key(), appendCoverageValue(nil, run)},
+		{partial.key(), appendProfileValue(nil, partial)},
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "File `segments/data/%s`:\n\n", r.Name())
@@ -230,7 +232,10 @@ func TestStoreDocument(t *testing.T) {
 	if c, err := decodeCoverage(keys.RawCoverage{Field: FieldReceipts, From: 1024}, decoded[5]); err != nil || c != run {
 		t.Errorf("coverage of the document: got %+v, %v", c, err)
 	}
-	if s, ok := parseSlot(decoded[6]); !ok || s != mark || mark.offset() != 0 {
+	if p, err := decodeProfile(keys.Profile{ID: 7}, decoded[7]); err != nil || !p.same(partial) {
+		t.Errorf("profile of the document: got %+v, %v", p, err)
+	}
+	if s, ok := parseSlot(decoded[8]); !ok || s != mark || mark.offset() != 0 {
 		t.Errorf("slot of the document: got %+v, %v", s, ok)
 	}
 }
@@ -265,8 +270,8 @@ func decodeExamples(t *testing.T, block string) [][]byte {
 		}
 		out[len(out)-1] = append(out[len(out)-1], data...)
 	}
-	if len(out) != 7 {
-		t.Fatalf("the document has %d byte strings, want 7", len(out))
+	if len(out) != 9 {
+		t.Fatalf("the document has %d byte strings, want 9", len(out))
 	}
 	return out
 }

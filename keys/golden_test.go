@@ -35,6 +35,9 @@ var examples = []struct {
 	{Retired{Kind: KindData, From: 1024, Generation: 42}},
 	{RawCoverage{Field: FieldReceipts, From: 1024}},
 	{RawCoverage{Field: FieldIndex, Profile: 1, From: 1 << 40}},
+	{RawCoverage{Field: FieldLogs, Profile: 7, From: 1024}},
+	{Segment{Kind: KindFrames, Profile: 7, From: 1024, Generation: 44}},
+	{Profile{ID: 7}},
 }
 
 // hashOf is a hash of one repeated byte.

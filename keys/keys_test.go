@@ -27,7 +27,9 @@ func drawNumber(t *rapid.T, label string) uint64 {
 }
 
 func drawKey(t *rapid.T) Key {
-	switch rapid.IntRange(0, 7).Draw(t, "family") {
+	switch rapid.IntRange(0, 8).Draw(t, "family") {
+	case 8:
+		return Profile{ID: rapid.Uint16Min(1).Draw(t, "profile")}
 	case 4:
 		return Canonical{Number: drawNumber(t, "number")}
 	case 5:

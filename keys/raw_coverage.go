@@ -20,8 +20,10 @@ const (
 	FieldSenders FieldGroup = 4
 	// FieldIndex is the reach of log terms and hash locators.
 	FieldIndex FieldGroup = 5
+	// FieldLogs is logs that are kept without their receipts. Only profiles above 0 have it.
+	FieldLogs FieldGroup = 6
 
-	fieldGroupEnd = FieldIndex + 1
+	fieldGroupEnd = FieldLogs + 1
 )
 
 // Valid tells whether the group is one of the constants above.
@@ -40,6 +42,8 @@ func (g FieldGroup) String() string {
 		return "senders"
 	case FieldIndex:
 		return "index"
+	case FieldLogs:
+		return "logs"
 	default:
 		return fmt.Sprintf("field-%d", uint8(g))
 	}

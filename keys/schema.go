@@ -71,6 +71,10 @@ const (
 	// FamilyFinality: level(1) -> number and hash of the newest block of the level. Written by the
 	// commit that moves the mark.
 	FamilyFinality Family = 0x17
+
+	// FamilyProfile: profile(2) -> what frames of the profile hold. Written by the commit with the
+	// first file of the profile; never deleted.
+	FamilyProfile Family = 0x18
 )
 
 // ErrUnknownFamily is returned for a key whose first byte is no family, or a reserved one
@@ -111,6 +115,7 @@ var families = [...]struct {
 	{FamilyWebhook, "webhook", "", 0},
 	{FamilyFeed, "feed", "", 0},
 	{FamilyFinality, "finality", "level(1)", finalityLength},
+	{FamilyProfile, "profile", "profile(2)", profileLength},
 }
 
 // Families lists all families in byte order, the reserved ones included. The caller owns the
@@ -199,6 +204,8 @@ func Parse(key []byte) (Key, error) {
 		return box(ParseRetired(key))
 	case FamilyRawCoverage:
 		return box(ParseRawCoverage(key))
+	case FamilyProfile:
+		return box(ParseProfile(key))
 	default:
 		return nil, fmt.Errorf("%w: %s", ErrUnknownFamily, f)
 	}

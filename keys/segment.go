@@ -16,12 +16,14 @@ const (
 	KindIndex Kind = 2
 	// KindSenders files hold the transaction senders of exactly one data file.
 	KindSenders Kind = 3
+	// KindFrames files hold partial material of a run of blocks, of one profile above 0.
+	KindFrames Kind = 4
 
-	kindEnd = KindSenders + 1
+	kindEnd = KindFrames + 1
 )
 
 // Kinds lists the kinds in order. The caller owns the slice.
-func Kinds() []Kind { return []Kind{KindData, KindIndex, KindSenders} }
+func Kinds() []Kind { return []Kind{KindData, KindIndex, KindSenders, KindFrames} }
 
 // Valid tells whether the kind is one of the constants above.
 func (k Kind) Valid() bool { return 0 < k && k < kindEnd }
@@ -35,6 +37,8 @@ func (k Kind) String() string {
 		return "index"
 	case KindSenders:
 		return "senders"
+	case KindFrames:
+		return "frames"
 	default:
 		return fmt.Sprintf("kind-%d", uint8(k))
 	}
