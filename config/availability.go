@@ -25,21 +25,9 @@ func (c *checker) availability() {
 	if m := c.config.Budgets.HistoryMaterial.Mode; m != "disabled" && c.has("budgets.history_material.mode") {
 		c.unavailable("budgets.history_material.mode", `write "disabled"`)
 	}
-	folders := 0
 	for i, s := range c.config.Sources.History {
-		at := element("sources.history", i)
-		if s.Kind == SourceEra {
-			if folders++; folders > 1 {
-				c.add(Problem{Kind: Unavailable, Field: at + ".id", Value: strconv.Quote(s.ID),
-					Message: "a second era_e source is " + unavailableText, Fix: "put its files into the folder of the first, and list them in its checksums_sha256.txt"})
-			}
-		}
-		switch {
-		case s.Kind == SourceXatu || s.Kind == SourceArchive:
-			c.unavailable(at+".kind", `use an "era_e" source with a file: folder`)
-		case s.Kind == SourceEra && strings.HasPrefix(s.Endpoint, "http"):
-			c.add(Problem{Kind: Unavailable, Field: at + ".endpoint", Value: strconv.Quote(redact(s.Endpoint)),
-				Message: unavailableText, Fix: `copy the files to a folder and write its file: URI`})
+		if s.Kind == SourceXatu {
+			c.unavailable(element("sources.history", i)+".kind", `use an "era_e" or "archive" source`)
 		}
 	}
 	if c.config.Sources.Live.Kind == "p2p" {
@@ -69,11 +57,16 @@ func (c *checker) inactive() {
 		noRecent    = "has no effect: this build keeps no window of recent blocks"
 		noChanges   = "has no effect: this build has no processors"
 		inBytes     = "has no effect: blocks in work are bounded in bytes, by budgets.history_pipeline.maximum_mapped_bytes"
+		noSharing   = "has no effect: nothing is shared while budgets.history_material.mode is disabled"
 		oneRun      = "has no effect: a commit is a run of blocks that ends at a multiple of 1,024, at raw_history.maximum_segment_physical_bytes, when memory requires it, or after about two seconds"
 	)
 	for _, w := range []Warning{
 		{"raw_history.maximum_source_frames", inBytes},
 		{"raw_history.maximum_buffered_frames", inBytes},
+		{"budgets.history_material.memory_bytes", noSharing},
+		{"budgets.history_material.maximum_buffered_frames_per_acquisition", noSharing},
+		{"budgets.history_material.minimum_physical_chunk_blocks", noSharing},
+		{"budgets.history_material.maximum_overfetch_ratio", noSharing},
 		{"budgets.history_pipeline.commit.maximum_blocks", oneRun},
 		{"budgets.history_pipeline.commit.maximum_changes", noChanges},
 		{"budgets.history_pipeline.commit.maximum_encoded_bytes", oneRun},
@@ -98,6 +91,21 @@ func (c *checker) inactive() {
 		if c.has(w.Field) {
 			c.config.Warnings = append(c.config.Warnings, w)
 		}
+	}
+	for i := range c.config.Sources.History {
+		s, at := &c.config.Sources.History[i], element("sources.history", i)
+		if s.Kind == SourceArchive && s.Trust != s.Claim() {
+			c.config.Warnings = append(c.config.Warnings, Warning{at + ".trust",
+				fmt.Sprintf("is %s and counts as %s, the most that an archive can claim", s.Trust, s.Claim())})
+		}
+		if s.AllowInsecureHTTP && !strings.HasPrefix(s.Endpoint, "http:") {
+			c.config.Warnings = append(c.config.Warnings, Warning{at + ".allow_insecure_http", "has no effect: the endpoint is not an http: one"})
+		}
+	}
+	const chunks = "budgets.history_pipeline.maximum_active_chunks"
+	if n, workers := c.config.Budgets.HistoryPipeline.MaximumActiveChunks, c.config.Budgets.MapperConcurrency; c.has(chunks) && n < workers {
+		c.config.Warnings = append(c.config.Warnings, Warning{chunks,
+			fmt.Sprintf("is %d and leaves part of budgets.mapper_concurrency, which is %d, idle", n, workers)})
 	}
 	if memory := c.config.Budgets.MemoryBytes; memory < LeastMemoryBytes && c.has("budgets.memory_bytes") {
 		c.config.Warnings = append(c.config.Warnings, Warning{"budgets.memory_bytes",

@@ -50,7 +50,8 @@ type HistoryMaterial struct {
 
 // HistoryPipeline is the [budgets.history_pipeline] table.
 type HistoryPipeline struct {
-	// MaximumActiveChunks bounds the runs of blocks in work at once.
+	// MaximumActiveChunks bounds the runs of blocks in work at once. When absent, it is
+	// budgets.mapper_concurrency where that is above 4.
 	MaximumActiveChunks int `toml:"maximum_active_chunks" jsonschema:"minimum=1" default:"4"`
 	// MaximumMappedBytes bounds decoded material between source and commit.
 	MaximumMappedBytes HumanBytes `toml:"maximum_mapped_bytes" default:"256MiB" leani:"nonzero"`

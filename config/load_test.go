@@ -151,7 +151,6 @@ func TestProblemsHideSecrets(t *testing.T) {
 	for _, changes := range []string{
 		`sources.history[0].endpoint = "https://user:secret@mirror.example/era/"`,
 		`sources.history[0].endpoint = "https://mirror.example/secret"`,
-		`sources.history[0].endpoint = "https://mirror.example/secret/"`,
 		`sources.history[0].endpoint = "http://mirror.example/secret/"`,
 		`sources.history[0].endpoint = "https://mirror.example/secret/"; sources.history[0].kind = "archive"`,
 		`finality = {kind = "beacon_api", endpoints = ["https://beacon.example/secret", "https://beacon.example/secret", "ftp://x/secret"]}`,

@@ -24,6 +24,9 @@ func (c *checker) resolve(dir string) {
 		absolute(&cfg.Sources.History[i].Manifest)
 		absolute(&cfg.Sources.History[i].Folder)
 	}
+	if b := &cfg.Budgets; !c.has("budgets.history_pipeline.maximum_active_chunks") {
+		b.HistoryPipeline.MaximumActiveChunks = max(b.HistoryPipeline.MaximumActiveChunks, b.MapperConcurrency)
+	}
 	if !c.has("chain.merge_block") && cfg.Chain.ChainID == chain.MainnetChainID {
 		cfg.Chain.MergeBlock = MainnetMergeBlock
 	}

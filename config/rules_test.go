@@ -113,9 +113,6 @@ func TestRules(t *testing.T) {
 func TestAvailability(t *testing.T) {
 	for _, c := range []struct{ document, changes, field string }{
 		{"raw-history", `sources.history = [{id = "x", kind = "xatu", priority = 1, trust = "trusted_dataset"}]`, "sources.history[0].kind"},
-		{"raw-history", `sources.history = [{id = "x", kind = "archive", priority = 1, trust = "trusted_dataset", manifest = "m.json"}]`, "sources.history[0].kind"},
-		{"raw-history", `sources.history[0].endpoint = "https://mirror.example/era/"`, "sources.history[0].endpoint"},
-		{"raw-history", `sources.history = [{id = "a", kind = "era_e", priority = 1, trust = "verified_material", endpoint = "file:a/"}, {id = "b", kind = "era_e", priority = 0, trust = "verified_material", endpoint = "file:b/"}]`, "sources.history[1].id"},
 		{"raw-history", `artifact_storage = {}`, "artifact_storage"},
 		{"raw-history", `api.delivery = {}`, "api.delivery"},
 		{"raw-history", `budgets.artifacts = {}`, "budgets.artifacts"},
@@ -165,10 +162,74 @@ func TestWarnings(t *testing.T) {
 	for _, w := range cfg.Warnings {
 		got = append(got, w.Field)
 	}
-	want := []string{"raw_history.maximum_logical_bytes", "budgets.temporary_disk_bytes", "budgets.history_pipeline.commit.maximum_delay", "budgets.pending_delta_bytes", "budgets.recent_raw_hard_bytes", "budgets.recent_raw_soft_bytes",
+	want := []string{"budgets.history_pipeline.commit.maximum_delay", "budgets.pending_delta_bytes", "budgets.recent_raw_hard_bytes", "budgets.recent_raw_soft_bytes",
 		"rpc.max_websocket_connections", "rpc.minimum_recent_blocks", "rpc.transaction_locator", "rpc.ws_bind", "api.bind", "budgets.memory_bytes"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// Several sources, mirrors and archives are accepted; what counts as another value is named.
+//
+// SRC-004, SRC-005, CFG-099, CFG-105
+func TestSources(t *testing.T) {
+	doc := loadTree(t, "raw-history")
+	doc.change(t, `sources.history = [`+
+		`{id = "a", kind = "era_e", priority = 1, trust = "verified_material", endpoint = "https://mirror.example/secret/"}, `+
+		`{id = "b", kind = "era_e", priority = 0, trust = "trusted_dataset", endpoint = "file:b/", allow_insecure_http = true}, `+
+		`{id = "c", kind = "archive", priority = 65535, trust = "verified_material", manifest = "c.json"}]`)
+	cfg, problems := check(t, doc.text(t))
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	var warned []string
+	for _, w := range cfg.Warnings {
+		if strings.HasPrefix(w.Field, "sources.") {
+			warned = append(warned, w.Field)
+		}
+	}
+	if want := []string{"sources.history[1].allow_insecure_http", "sources.history[2].trust"}; !slices.Equal(warned, want) {
+		t.Errorf("warnings about %v, want %v", warned, want)
+	}
+	for i, want := range []struct {
+		place  string
+		mirror bool
+		claim  Trust
+	}{
+		{"https://mirror.example/…", true, VerifiedMaterial},
+		{"/b", false, TrustedDataset},
+		{"c.json", false, TrustedDataset},
+	} {
+		s := &cfg.Sources.History[i]
+		if !strings.HasSuffix(s.Place(), want.place) || s.Mirror() != want.mirror || s.Claim() != want.claim {
+			t.Errorf("source %d: %s, mirror %t, claim %s", i, s.Place(), s.Mirror(), s.Claim())
+		}
+	}
+}
+
+// A written limit of chunks is kept as it is, with a warning where it leaves workers idle.
+// CFG-079
+func TestActiveChunks(t *testing.T) {
+	for _, c := range []struct {
+		changes string
+		want    int
+		warned  bool
+	}{
+		{`budgets.mapper_concurrency = 2`, 4, false},
+		{`budgets.mapper_concurrency = 9`, 9, false},
+		{`budgets.mapper_concurrency = 9; budgets.history_pipeline = {maximum_active_chunks = 3}`, 3, true},
+		{`budgets.mapper_concurrency = 2; budgets.history_pipeline = {maximum_active_chunks = 30}`, 30, false},
+	} {
+		doc := loadTree(t, "raw-history")
+		doc.change(t, c.changes)
+		cfg, problems := check(t, doc.text(t))
+		if len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		warned := slices.ContainsFunc(cfg.Warnings, func(w Warning) bool { return w.Field == "budgets.history_pipeline.maximum_active_chunks" })
+		if got := cfg.Budgets.HistoryPipeline.MaximumActiveChunks; got != c.want || warned != c.warned {
+			t.Errorf("%s: got %d, warned %t", c.changes, got, warned)
+		}
 	}
 }
 

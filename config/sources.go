@@ -1,5 +1,7 @@
 package config
 
+import "strings"
+
 // SourceKind names a kind of history source.
 type SourceKind string
 
@@ -35,10 +37,11 @@ type HistorySource struct {
 	ID string `toml:"id" jsonschema:"required,minLength=1"`
 	// Kind is the kind of source.
 	Kind SourceKind `toml:"kind" jsonschema:"required,enum=xatu,enum=era_e,enum=archive"`
-	// Priority orders the sources; the lowest number is asked first. This build reads one
-	// source.
+	// Priority orders the sources: each block comes from the one with the lowest number that
+	// holds it. Another one takes over where it fails.
 	Priority uint16 `toml:"priority" jsonschema:"required,minimum=0,maximum=65535"`
-	// Trust says how far the material is believed.
+	// Trust says how far the material is believed. What the material of an archive claims counts
+	// as trusted_dataset at most.
 	Trust Trust `toml:"trust" jsonschema:"required,enum=trusted_dataset,enum=verified_material"`
 	// ChunkBlocks is the length of one read of headers, transactions or logs; xatu only.
 	ChunkBlocks uint64 `toml:"chunk_blocks" jsonschema:"minimum=1,multipleOf=1000" default:"1000"`
@@ -50,13 +53,42 @@ type HistorySource struct {
 	Manifest string `toml:"manifest" jsonschema:"minLength=1"`
 	// Endpoint is the folder of an era_e source as a URI that ends in a slash: file: for a
 	// local folder (file:///srv/era/ or, from the settings file's directory, file:era/),
-	// https: for a mirror.
+	// https: for a mirror. The folder has a checksums_sha256.txt.
 	Endpoint string `toml:"endpoint" jsonschema:"minLength=1"`
 	// AllowInsecureHTTP accepts an http: endpoint beyond this machine.
 	AllowInsecureHTTP bool `toml:"allow_insecure_http" default:"false"`
 
 	// Folder is the absolute path of a file: endpoint, else empty. Load sets it.
 	Folder string `toml:"-"`
+}
+
+// Place is where the source is, for messages: of a mirror scheme and host alone, because paths of
+// endpoints often hold keys.
+func (s *HistorySource) Place() string {
+	switch {
+	case s.Folder != "":
+		return s.Folder
+	case s.Manifest != "":
+		return s.Manifest
+	case s.Endpoint != "":
+		return redact(s.Endpoint)
+	}
+	return string(s.Kind)
+}
+
+// Mirror tells whether the source is on a server.
+func (s *HistorySource) Mirror() bool {
+	return s.Kind == SourceEra && (strings.HasPrefix(s.Endpoint, "https:") || strings.HasPrefix(s.Endpoint, "http:"))
+}
+
+// Claim is the highest trust that the source's material may claim: no more than its entry says, nor
+// than its kind can prove. Only material whose commitments are recomputed can be verified material; an
+// archive gives what its writer had checked.
+func (s *HistorySource) Claim() Trust {
+	if s.Kind == SourceEra {
+		return s.Trust
+	}
+	return TrustedDataset
 }
 
 // LiveSource is the [sources.live] table. All but the first two keys tune the peer-to-peer

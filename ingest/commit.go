@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -119,7 +120,11 @@ func (c *committer) add(f *file, b *chain.Block) error {
 	stored, _ := f.reader.Size(b.Number)
 	if err := c.sink.Add(b); err != nil {
 		c.broken = true
-		return fmt.Errorf("store block %d: %w", b.Number, err)
+		var refused *RefusedError
+		if err = fmt.Errorf("store block %d: %w", b.Number, err); errors.As(err, &refused) {
+			return c.blame(f, err)
+		}
+		return err
 	}
 	c.count(uint64(stored))
 	return c.cutWhenDue()

@@ -147,7 +147,7 @@ func (m *EraMirror) Close() error {
 // error is an *era.HoleError, or that of a mirror which is not available.
 func (m *EraMirror) Plan(ctx context.Context, r chain.Range) ([]Extent, error) {
 	unread := slices.Clone(m.unusable)
-	failures, err := m.look(ctx, r)
+	failures, err := m.look(ctx, func(e *mirrorEntry) bool { return !e.hint.Intersect(r).Empty() })
 	if err != nil {
 		return nil, err
 	}
@@ -170,15 +170,18 @@ func (m *EraMirror) Plan(ctx context.Context, r chain.Range) ([]Extent, error) {
 	return extents, err
 }
 
-// Look reads the indexes of all files, and returns the errors of those that it could not read.
-func (m *EraMirror) Look(ctx context.Context) ([]error, error) { return m.look(ctx, anyBlock) }
+// Look reads the indexes of the files whose names do not say which blocks they hold, and returns the
+// errors of those it could not read.
+func (m *EraMirror) Look(ctx context.Context) ([]error, error) {
+	return m.look(ctx, func(e *mirrorEntry) bool { return e.hint == anyBlock })
+}
 
-// look reads the indexes of files that may hold blocks of r and are not known yet. It returns the
-// errors of those it could not read, and an error when that is to be taken for the mirror's.
-func (m *EraMirror) look(ctx context.Context, r chain.Range) ([]error, error) {
+// look reads the indexes of files that are wanted and not known yet. It returns the errors of those
+// it could not read, and an error when that is to be taken for the mirror's.
+func (m *EraMirror) look(ctx context.Context, wanted func(*mirrorEntry) bool) ([]error, error) {
 	var todo []*mirrorEntry
 	for _, e := range m.entries {
-		if !e.known && !e.hint.Intersect(r).Empty() {
+		if !e.known && wanted(e) {
 			todo = append(todo, e)
 		}
 	}

@@ -12,6 +12,17 @@ import (
 // material that a store of raw history keeps.
 var ErrNoReceipts = errors.New("the file holds no receipts, which complete history needs")
 
+// RefusedError is what a sink returns of a block that it does not take for what the block is, such as one
+// of another chain. It is the fault of the source, where any other error is that of the sink. The open
+// run is given up in either case.
+type RefusedError struct{ Err error }
+
+// Error is the reason.
+func (e *RefusedError) Error() string { return e.Err.Error() }
+
+// Unwrap gives the reason.
+func (e *RefusedError) Unwrap() error { return e.Err }
+
 // BlockError says which block of which file cannot be taken. Blocks whose bytes cannot be decoded
 // give the source's own error instead, which has the same fields (*era.CorruptError).
 type BlockError struct {

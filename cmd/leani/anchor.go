@@ -50,8 +50,8 @@ func (s *anchoredSink) checkGenesis(b *chain.Block) error {
 	if got == genesis.Hash {
 		return nil
 	}
-	return fmt.Errorf("%s of the files is %s, the genesis block of the configured chain is %s: check chain.chain_id (%d) and chain.genesis",
-		what, got.Hex(), genesis.Hash.Hex(), s.network.ChainID())
+	return &ingest.RefusedError{Err: fmt.Errorf("%s of the files is %s, the genesis block of the configured chain is %s: check chain.chain_id (%d) and chain.genesis",
+		what, got.Hex(), genesis.Hash.Hex(), s.network.ChainID())}
 }
 
 // checkSigned compares the first transaction that names a chain with the configured one.
@@ -62,8 +62,8 @@ func (s *anchoredSink) checkSigned(b *chain.Block) error {
 			continue
 		}
 		if !signed.IsUint64() || signed.Uint64() != s.network.ChainID() {
-			return fmt.Errorf("transaction %d of block %d is of chain %s, chain.chain_id is %d: the files are of another chain",
-				i, b.Number, signed.Dec(), s.network.ChainID())
+			return &ingest.RefusedError{Err: fmt.Errorf("transaction %d of block %d is of chain %s, chain.chain_id is %d: the files are of another chain",
+				i, b.Number, signed.Dec(), s.network.ChainID())}
 		}
 		s.signed = true
 		return nil

@@ -34,6 +34,7 @@ type storedNode struct {
 	memory   memoryPlan
 	engine   *engine.Engine
 	history  *history.Store
+	failures []sourceFailure // of the last fill
 	// told is set once a command has reported the failure of the store, which closing it repeats.
 	told bool
 }
@@ -55,7 +56,7 @@ func (stored) open(_ context.Context, o nodeOptions) (node, error) {
 		Dir: o.settings.DataDir, ChainID: o.settings.Chain.ChainID, ReadOnly: o.readOnly,
 		Logger: o.log.With("component", "engine"), CacheBytes: n.memory.database,
 		MaximumBytes:          int64(min(uint64(o.settings.Budgets.Store.MaximumPhysicalBytes), math.MaxInt64)),
-		MaximumTemporaryBytes: int64(min(o.settings.Budgets.TemporaryDiskBytes, math.MaxInt64)),
+		MaximumTemporaryBytes: writingBytes(o.settings),
 	})
 	if err != nil {
 		return nil, explainOpen(o.settings.DataDir, err)

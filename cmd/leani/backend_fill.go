@@ -24,27 +24,19 @@ func (n *storedNode) missing(blocks chain.Range) uint64 {
 	return count
 }
 
-// fill reads the blocks of a range that are not stored yet from the era source, and merges index files
+// fill reads the blocks of a range that are not stored yet from the history sources, and merges index files
 // meanwhile.
 func (n *storedNode) fill(ctx context.Context, blocks chain.Range, observe func(progress.Count)) error {
 	missing := n.history.Missing(blocks)
 	if len(missing) == 0 {
 		return nil
 	}
-	folder, err := eraFolder(n.settings)
-	if err != nil {
-		return err
-	}
-	source, err := openSource(folder, n.settings.Chain.FilePrefix())
-	if err != nil {
-		return err
-	}
 	budgets := n.settings.Budgets
 	wake := make(chan struct{}, 1)
 	background, stop := context.WithCancel(ctx)
 	maintenance := lowpriority.Go(func() error { return n.history.Maintain(background, history.MaintainOptions{Wake: wake}) })
-	_, err = ingest.Fill(ctx, ingest.Options{
-		Source: source,
+	list := candidates(n.settings, n.log.With("component", "sources"))
+	outcome, err := ingest.FillFrom(ctx, list, ingest.Options{
 		Ranges: missing,
 		Sink: func(ctx context.Context, committed func(chain.Range)) ingest.Sink {
 			writer := n.history.NewWriter(ctx, func(r chain.Range) {
@@ -59,13 +51,20 @@ func (n *storedNode) fill(ctx context.Context, blocks chain.Range, observe func(
 		ExpectedParent:    n.expectedParent,
 		Workers:           budgets.MapperConcurrency,
 		SourceConcurrency: budgets.SourceConcurrency,
-		ActiveChunks:      max(budgets.HistoryPipeline.MaximumActiveChunks, budgets.MapperConcurrency+1),
+		ActiveChunks:      budgets.HistoryPipeline.MaximumActiveChunks,
 		MaximumBlockBytes: int64(min(n.settings.RawHistory.MaximumFrameLogicalBytes, math.MaxInt64)),
 		MemoryBytes:       min(n.memory.pipeline, int64(budgets.HistoryPipeline.MaximumMappedBytes)),
 		Progress:          func(r ingest.Result) { observe(progress.Count{Blocks: r.Blocks, Bytes: r.Bytes}) },
+	}, func(f *ingest.Failure) {
+		if len(list) > 1 { // the only one is in the error
+			n.log.Warn("history source failed", "source", f.Source, "file", f.File, "block", f.Block, "error", f.Err)
+		}
 	})
 	stop()
-	err = explainHole(source, err)
+	n.failures = nil
+	for _, f := range outcome.Failures {
+		n.failures = append(n.failures, sourceFailure{f.Source, f.File, f.Block, f.Err.Error()})
+	}
 	if maintenanceErr := <-maintenance; maintenanceErr != nil {
 		err = errors.Join(err, fmt.Errorf("merge index files: %w", maintenanceErr))
 	}
@@ -74,6 +73,9 @@ func (n *storedNode) fill(ctx context.Context, blocks chain.Range, observe func(
 	}
 	return n.failure(err)
 }
+
+// sourceFailures are those of the last fill.
+func (n *storedNode) sourceFailures() []sourceFailure { return n.failures }
 
 // expectedParent is the hash that block number-1 must have for what is stored beside it.
 func (n *storedNode) expectedParent(number uint64) (common.Hash, bool) {

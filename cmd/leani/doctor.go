@@ -40,6 +40,8 @@ type doctorSource struct {
 	ID       string `json:"id"`
 	Kind     string `json:"kind"`
 	Priority uint16 `json:"priority"`
+	Trust    string `json:"trust"` // what its material can claim
+	Place    string `json:"place"`
 	Folder   string `json:"folder,omitempty"`
 }
 
@@ -98,8 +100,8 @@ func reportOf(path string, cfg *config.Config, err error) doctorReport {
 	r.Valid = true
 	r.Warnings = append(r.Warnings, cfg.Warnings...)
 	s := &doctorSettings{DataDir: cfg.DataDir, Chain: cfg.Chain.Name, ChainID: cfg.Chain.ChainID, RPC: cfg.RPC.HTTPBind.String()}
-	for _, src := range cfg.Sources.History {
-		s.Sources = append(s.Sources, doctorSource{src.ID, string(src.Kind), src.Priority, src.Folder})
+	for _, src := range sourcesInOrder(cfg) {
+		s.Sources = append(s.Sources, doctorSource{src.ID, string(src.Kind), src.Priority, string(src.Claim()), src.Place(), src.Folder})
 	}
 	r.Settings = s
 	return r
@@ -111,8 +113,8 @@ func printSettings(a *app, cfg *config.Config) error {
 	fmt.Fprintf(&b, "%s is valid.\n\n", a.configPath)
 	fmt.Fprintf(&b, "  chain     %s, id %d\n", cfg.Chain.Name, cfg.Chain.ChainID)
 	fmt.Fprintf(&b, "  data      %s\n", cfg.DataDir)
-	for _, s := range cfg.Sources.History {
-		fmt.Fprintf(&b, "  history   %s: %s, priority %d, %s\n", s.ID, s.Kind, s.Priority, s.Folder)
+	for _, s := range sourcesInOrder(cfg) {
+		fmt.Fprintf(&b, "  history   %s: %s, priority %d, %s\n", s.ID, s.Kind, s.Priority, s.Place())
 	}
 	fmt.Fprintf(&b, "  JSON-RPC  http://%s\n", cfg.RPC.HTTPBind)
 	idle, remarks := idleSettings(cfg.Warnings)

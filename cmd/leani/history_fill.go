@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 
 	"github.com/spf13/cobra"
@@ -85,12 +87,22 @@ func historyFill(ctx context.Context, a *app, span blockSpan, asJSON bool) error
 	var (
 		reporter *progress.Reporter
 		missing  uint64
+		failures []sourceFailure
 	)
 	err := withNode(ctx, a, false, func(_ *config.Config, n node) error {
 		missing = n.missing(span.half())
 		reporter = a.reporter("history fill", missing, asJSON)
-		return n.fill(ctx, span.half(), reporter.Report)
+		err := n.fill(ctx, span.half(), reporter.Report)
+		failures = n.sourceFailures()
+		return err
 	})
+	if asJSON {
+		for _, f := range failures {
+			if err := json.NewEncoder(a.stdout).Encode(sourceFailureEvent{"sourceFailure", f}); err != nil {
+				return err
+			}
+		}
+	}
 	if reporter == nil { // nothing was opened
 		if asJSON {
 			a.reporter("history fill", 0, true).Fail(err)
@@ -112,7 +124,32 @@ func historyFill(ctx context.Context, a *app, span blockSpan, asJSON bool) error
 	default:
 		_, err = fmt.Fprintf(a.stdout, "%s stored: %s.\n", span.subject(), summary)
 	}
-	return err
+	if err != nil || asJSON {
+		return err
+	}
+	return printFailures(a.stdout, failures)
+}
+
+// sourceFailureEvent is a line of history fill --json.
+type sourceFailureEvent struct {
+	Event string `json:"event"`
+	sourceFailure
+}
+
+// printFailures says which sources failed although all blocks are stored.
+func printFailures(out io.Writer, failures []sourceFailure) error {
+	if len(failures) == 0 {
+		return nil
+	}
+	if _, err := fmt.Fprintf(out, "Sources failed, and others had the blocks (%s):\n", counted(uint64(len(failures)), "failure")); err != nil {
+		return err
+	}
+	for _, f := range failures {
+		if _, err := fmt.Fprintf(out, "  %s, from block %d on: %s\n", f.Source, f.Block, f.Reason); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // subject begins a sentence about the span: "Blocks 5 to 7 are".

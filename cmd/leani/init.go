@@ -85,9 +85,9 @@ func initialise(a *app, f initFlags) error {
 // fillCommands are commands that fill what the era folder holds, or one that says what is wrong with it.
 func fillCommands(path string, cfg *config.Config) string {
 	var out strings.Builder
-	if folder, err := eraFolder(cfg); err == nil {
-		if source, err := openSource(folder, cfg.Chain.FilePrefix()); err == nil {
-			spans := sourceSpans(source)
+	if folder := cfg.Sources.History[0].Folder; folder != "" {
+		if source, err := openFolder(folder, cfg.Chain.FilePrefix()); err == nil {
+			spans := entrySpans(source.Catalog().Entries())
 			for _, s := range spans[:min(listedSpans, len(spans))] {
 				fmt.Fprintf(&out, "  leani --config %s history fill --from-block %d --to-block %d\n", path, s.From, s.To)
 			}

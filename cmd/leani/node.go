@@ -15,7 +15,7 @@ import (
 type backend interface {
 	// open opens the data directory of the settings. The caller closes the node.
 	open(ctx context.Context, o nodeOptions) (node, error)
-	// sources lists the files of the era source, and how much of them is stored.
+	// sources lists the files of the history sources, and how much of them is stored.
 	sources(ctx context.Context, o nodeOptions) (sourcesReport, error)
 	// restore puts a backup in place as the store of a data directory that has no database.
 	restore(ctx context.Context, o nodeOptions, from string, copied bool) (restoreReport, error)
@@ -47,6 +47,9 @@ type node interface {
 	// there. What was committed when it stops stays; the next call goes on from there. observe
 	// takes the count of this call.
 	fill(ctx context.Context, blocks chain.Range, observe func(progress.Count)) error
+	// sourceFailures are the failures of sources in the last fill that others made good or, with
+	// an error of fill, did not.
+	sourceFailures() []sourceFailure
 	// prune removes blocks of the store.
 	prune(ctx context.Context, req pruneRequest) (pruneReport, error)
 	// backup writes a copy of the store to a new directory.
@@ -98,26 +101,6 @@ func withNodeOf(ctx context.Context, a *app, o nodeOptions, f func(*config.Confi
 type blockSpan struct {
 	From uint64 `json:"fromBlock"`
 	To   uint64 `json:"toBlock"`
-}
-
-// sourcesReport is what history sources prints.
-type sourcesReport struct {
-	Folder   string       `json:"folder"`
-	Coverage []blockSpan  `json:"coverage"` // of all files
-	Files    []sourceFile `json:"files"`
-	// Unreadable says of each listed file of the chain that cannot be used what is wrong with it.
-	Unreadable []string `json:"unreadable"`
-	// Note says why it is not known what is stored; empty when it is.
-	Note string `json:"note,omitempty"`
-}
-
-// sourceFile is a file of a source.
-type sourceFile struct {
-	Name string `json:"name"`
-	blockSpan
-	Bytes uint64 `json:"bytes"`
-	// Stored counts the blocks that the store holds already; null when it is not known.
-	Stored *uint64 `json:"storedBlocks"`
 }
 
 // statusReport is what history status prints.

@@ -53,6 +53,7 @@ func (h *harness) settings(t *testing.T) []string {
 type fakeNode struct {
 	onFill   func(ctx context.Context, blocks chain.Range, observe func(progress.Count)) error
 	onServe  func(ctx context.Context, ready func(string)) error
+	failures []sourceFailure
 	report   statusReport
 	source   sourcesReport
 	verified verifyReport
@@ -69,6 +70,8 @@ func (f *fakeNode) open(_ context.Context, o nodeOptions) (node, error) {
 func (f *fakeNode) fill(ctx context.Context, blocks chain.Range, observe func(progress.Count)) error {
 	return f.onFill(ctx, blocks, observe)
 }
+
+func (f *fakeNode) sourceFailures() []sourceFailure { return f.failures }
 
 func (f *fakeNode) missing(blocks chain.Range) uint64 { return blocks.Len() }
 
