@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/leani-go/leani/chain"
@@ -13,9 +14,21 @@ import (
 	"github.com/leani-go/leani/internal/shareddata"
 )
 
+// realFrames are read once.
+var realFramesOnce struct {
+	sync.Once
+	frames []*chain.Frame
+}
+
 // realFrames are the blocks of the era files that the repository carries, two in a row each over the Shanghai,
-// Cancun and Prague activations, as frames of whole blocks.
+// Cancun and Prague activations, as frames of whole blocks. They must not be changed.
 func realFrames(tb testing.TB) []*chain.Frame {
+	tb.Helper()
+	realFramesOnce.Do(func() { realFramesOnce.frames = readRealFrames(tb) })
+	return realFramesOnce.frames
+}
+
+func readRealFrames(tb testing.TB) []*chain.Frame {
 	tb.Helper()
 	paths, err := filepath.Glob(filepath.Join(shareddata.Root(tb), "testdata", "era", "mainnet-mini", "*.ere"))
 	if err != nil || len(paths) == 0 {
