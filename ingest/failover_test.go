@@ -271,3 +271,74 @@ func TestFailoverToAnotherFork(t *testing.T) {
 		t.Error(outcome.Supplied)
 	}
 }
+
+// partial is a source that says beforehand that its material is not complete.
+type partial struct{ *fakeSource }
+
+var errPartial = errors.New("complete capabilities lack receipts")
+
+func (partial) Plan(context.Context, chain.Range) ([]Extent, error) { return nil, errPartial }
+
+// Material that is not complete is never taken where complete material is needed, whether a source says so
+// beforehand or a file shows it.
+//
+// SRC-003
+func TestPartialSources(t *testing.T) {
+	blocks := testChain()
+	without := eraFolderOf(t, map[string][]byte{
+		"test-a.ere": eraFileOf(blocks[:30], true), "test-b.ere": eraFileOf(blocks[30:60], false), "test-c.ere": eraFileOf(blocks[60:], true),
+	}, nil)
+	sink := sinkOfAny(1000)
+	candidates := []Candidate{
+		{ID: "partial", Priority: 1, Open: func(context.Context) (Source, error) { return partial{newFakeSource()}, nil }},
+		{ID: "without", Priority: 2, Open: func(context.Context) (Source, error) { return without, nil }},
+		candidateOf("complete", 3, newFakeSource()),
+	}
+	o := Options{Ranges: []chain.Range{{From: 0, To: testBlocks}}, Sink: sink.open}
+	outcome, err := FillFrom(t.Context(), candidates, o, nil)
+	if err != nil || sink.problem != nil || len(sink.durable) != testBlocks {
+		t.Fatal(outcome, err, sink.problem)
+	}
+	if f := outcome.Failures; len(f) != 2 || !errors.Is(f[0], errPartial) || !errors.Is(f[1], ErrNoReceipts) || f[1].Block != 30 {
+		t.Error(f)
+	}
+	if s := outcome.Supplied; s["partial"] != 0 || s["without"] != testBlocks-30 || s["complete"] != 30 {
+		t.Error(s)
+	}
+	sink = sinkOfAny(1000)
+	o.Sink = sink.open
+	if _, err := FillFrom(t.Context(), candidates[:2], o, nil); !errors.Is(err, errPartial) || !errors.Is(err, ErrNoReceipts) || len(sink.durable) != 30 {
+		t.Error(len(sink.durable), err)
+	}
+}
+
+// refusing is a sink that refuses a block of a source once.
+type refusing struct {
+	Sink
+	block *uint64
+}
+
+func (r refusing) Add(b *chain.Block) error {
+	if b.Number == *r.block {
+		*r.block = testBlocks
+		return &RefusedError{errors.New("of another chain")}
+	}
+	return r.Sink.Add(b)
+}
+
+// A block that the sink refuses is the fault of its source, and the run that it would be part of is given up.
+func TestRefusedBlock(t *testing.T) {
+	sink := sinkOfAny(7)
+	bad := uint64(52)
+	outcome, err := FillFrom(t.Context(), []Candidate{candidateOf("first", 1, newFakeSource(30)), candidateOf("second", 2, newFakeSource())},
+		Options{Ranges: []chain.Range{{From: 0, To: testBlocks}}, Sink: func(ctx context.Context, committed func(chain.Range)) Sink {
+			return refusing{sink.open(ctx, committed), &bad}
+		}}, nil)
+	var refused *RefusedError
+	if err != nil || len(sink.durable) != testBlocks || len(outcome.Failures) != 1 || !errors.As(outcome.Failures[0], &refused) {
+		t.Fatal(outcome, err, sink.durable)
+	}
+	if outcome.Failures[0].Block != 49 || outcome.Supplied["first"] != 49 {
+		t.Error(outcome.Failures[0].Block, outcome.Supplied)
+	}
+}
