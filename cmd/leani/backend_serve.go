@@ -18,7 +18,8 @@ import (
 // shutdownGrace is how long running requests may take once the node is told to stop.
 const shutdownGrace = 5 * time.Second
 
-// backgroundThreads are those that recover senders and merge files behind the requests.
+// backgroundThreads are those that recover senders and merge files behind the requests. The one that reads
+// files again to find damage sleeps almost always.
 const backgroundThreads = 1
 
 // historyStore is the history as the RPC server sees it.
@@ -88,6 +89,7 @@ func (n *storedNode) serve(ctx context.Context, ready func(url string)) error {
 		}
 		return err
 	})
+	scrubbing := lowpriority.Go(func() error { return n.scrub(ctx) })
 	ready("http://" + listener.Addr().String())
 	select {
 	case err = <-serving:
@@ -99,6 +101,7 @@ func (n *storedNode) serve(ctx context.Context, ready func(url string)) error {
 	if shutdownErr := server.Shutdown(grace); err == nil && !errors.Is(shutdownErr, context.DeadlineExceeded) {
 		err = shutdownErr
 	}
+	err = errors.Join(err, <-scrubbing)
 	if backgroundErr := <-background; backgroundErr != nil {
 		err = errors.Join(err, fmt.Errorf("background work: %w", backgroundErr))
 	}

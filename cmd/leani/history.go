@@ -10,5 +10,7 @@ func newHistory(a *app) *cobra.Command {
 		newHistoryStatus(a),
 		newHistorySources(a),
 		newHistoryPrune(a),
+		newHistoryExport(a),
+		newHistoryVerify(a),
 	)
 }

@@ -52,6 +52,10 @@ type node interface {
 	sourceFailures() []sourceFailure
 	// prune removes blocks of the store.
 	prune(ctx context.Context, req pruneRequest) (pruneReport, error)
+	// export writes stored blocks as era files.
+	export(ctx context.Context, req exportRequest, observe func(progress.Count)) (exportReport, error)
+	// prove proves the stored blocks of a range, or of everything when it is empty.
+	prove(ctx context.Context, blocks chain.Range, observe func(progress.Count)) (provedReport, error)
 	// backup writes a copy of the store to a new directory.
 	backup(ctx context.Context, out string, copied bool) (backupReport, error)
 	// compact merges files and rewrites the database. observe is told what begins.

@@ -102,6 +102,12 @@ func (f *fakeNode) compact(context.Context, func(string)) (compactReport, error)
 func (f *fakeNode) restore(context.Context, nodeOptions, string, bool) (restoreReport, error) {
 	return restoreReport{}, errors.New("not part of this test")
 }
+func (f *fakeNode) export(context.Context, exportRequest, func(progress.Count)) (exportReport, error) {
+	return exportReport{}, errors.New("not part of this test")
+}
+func (f *fakeNode) prove(context.Context, chain.Range, func(progress.Count)) (provedReport, error) {
+	return provedReport{}, errors.New("not part of this test")
+}
 func (f *fakeNode) status(context.Context) (statusReport, error) { return f.report, nil }
 
 func (f *fakeNode) verify(context.Context, func(progress.Count)) (verifyReport, error) {

@@ -97,7 +97,7 @@ type Store struct {
 
 	open struct {
 		sync.Mutex
-		byRow map[*engine.FileRow]any // *segments.Data, *segments.Index or *segments.Senders
+		byRow map[*engine.FileRow]any // *segments.Data, *segments.Index, *segments.Senders or *segments.Frames
 	}
 	layout atomic.Pointer[layout] // of the generation asked for last
 	hot    hotCache
@@ -110,11 +110,14 @@ type Store struct {
 
 	senders senderCache
 
+	profiles sync.Map // *engine.Profile to *chain.Profile: decoded descriptions
+
 	// logical are the sizes of data files before compression, by digest.
 	logical struct {
 		sync.Mutex
 		bytes map[[32]byte]int64
 	}
+	scrubbed scrubCounts
 }
 
 // New makes a store on an open engine.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
 	"sync"
@@ -28,6 +29,11 @@ type Prover interface {
 type VerifyOptions struct {
 	// NewProver makes a prover for each worker; nil leaves roots unproved and checks the rest.
 	NewProver func() Prover
+	// Blocks limits the verification to a range: to the files that hold blocks of it, the blocks in it, and
+	// the index files that lie in it. An empty range stands for everything.
+	Blocks chain.Range
+	// Senders recovers stored senders again and compares.
+	Senders bool
 	// Workers is the number of goroutines; 0 stands for one each processor.
 	Workers int
 	// OnBlocks is told, from any worker, how many more blocks were verified; it may be nil.
@@ -43,7 +49,7 @@ type VerifyReport struct {
 	Digest [32]byte
 	// Problems are all that was found, damaged files first. An empty list means that every byte is
 	// as written, every block agrees with its header, and every index lists exactly the logs and
-	// hashes that are there. Senders are checked as bytes and not recovered again.
+	// hashes that are there. Senders are checked as bytes, and recovered again with VerifyOptions.Senders.
 	Problems []error
 }
 
@@ -59,10 +65,19 @@ func (s *Store) Verify(ctx context.Context, opts VerifyOptions) (VerifyReport, e
 		opts.OnBlocks = func(int) {}
 	}
 	v := verification{store: s, snap: snap, opts: opts}
-	data := snap.Rows(engine.KindData)
+	if opts.Blocks.Empty() {
+		v.opts.Blocks = chain.Range{To: math.MaxUint64}
+	}
+	data := touching(snap.Rows(engine.KindData), v.opts.Blocks)
+	var index []*engine.FileRow
+	for _, x := range snap.Rows(engine.KindIndex) {
+		if v.opts.Blocks.Covers(x.Range()) {
+			index = append(index, x)
+		}
+	}
 	v.each(ctx, data, v.dataFile)
-	v.each(ctx, snap.Rows(engine.KindIndex), v.indexFile)
-	v.each(ctx, snap.Rows(engine.KindSenders), v.sendersFile)
+	v.each(ctx, index, v.indexFile)
+	v.each(ctx, touching(snap.Rows(engine.KindSenders), v.opts.Blocks), v.sendersFile)
 	view := s.viewOf(snap)
 	if err := v.hotBlocks(ctx, view); err != nil && ctx.Err() == nil {
 		v.problem(err)
@@ -70,11 +85,9 @@ func (s *Store) Verify(ctx context.Context, opts VerifyOptions) (VerifyReport, e
 	if err := ctx.Err(); err != nil {
 		return VerifyReport{}, err
 	}
-	r := VerifyReport{DataFiles: len(data), IndexFiles: len(snap.Rows(engine.KindIndex)), Problems: v.problems}
-	for _, row := range data {
-		r.Blocks += row.Blocks()
-		r.Transactions += row.Transactions
-		r.Logs += row.Logs
+	r := VerifyReport{
+		DataFiles: len(data), IndexFiles: len(index), Problems: v.problems,
+		Blocks: v.blocks, Transactions: v.transactions, Logs: v.logs,
 	}
 	for _, b := range view.hot.blocks {
 		r.Blocks++
@@ -122,6 +135,18 @@ type verification struct {
 	mu       sync.Mutex
 	problems []error
 	digest   contentDigest
+
+	blocks, transactions, logs uint64 // that were read
+}
+
+// touching are the rows that hold blocks of a range.
+func touching(rows []*engine.FileRow, r chain.Range) (out []*engine.FileRow) {
+	for _, row := range rows {
+		if !row.Range().Intersect(r).Empty() {
+			out = append(out, row)
+		}
+	}
+	return out
 }
 
 func (v *verification) problem(err error) {
@@ -177,14 +202,28 @@ func (v *verification) dataFile(ctx context.Context, row *engine.FileRow) error 
 	var hasher xxh3.Hasher
 	var b chain.Block
 	var hashes []common.Hash
+	part := row.Range().Intersect(v.opts.Blocks)
 	parent := row.ParentHash
+	if part.From > row.From {
+		before, err := d.Block(part.From-1, nil)
+		if err != nil {
+			return err
+		}
+		parent = before.Ref.Hash
+	}
+	senders, err := v.sendersOf(row)
+	if err != nil {
+		return err
+	}
 	var digest contentDigest
+	var blocks, transactions, logs uint64
 	defer func() {
 		v.mu.Lock()
 		v.digest.join(digest)
+		v.blocks, v.transactions, v.logs = v.blocks+blocks, v.transactions+transactions, v.logs+logs
 		v.mu.Unlock()
 	}()
-	for n := row.From; n < row.To; n++ {
+	for n := part.From; n < part.To; n++ {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -192,6 +231,12 @@ func (v *verification) dataFile(ctx context.Context, row *engine.FileRow) error 
 			return err
 		}
 		digest.add(n, blockDigest(&hasher, &b))
+		blocks, transactions, logs = blocks+1, transactions+uint64(len(b.Transactions)), logs+uint64(len(b.Logs))
+		if senders != nil {
+			if err := v.compareSenders(ctx, d, senders, &b); err != nil {
+				return err
+			}
+		}
 		ref := b.BlockRef
 		hashes = append(hashes[:0], b.TransactionHashes...)
 		if prover != nil {
@@ -210,8 +255,55 @@ func (v *verification) dataFile(ctx context.Context, row *engine.FileRow) error 
 		parent = ref.Hash
 		v.opts.OnBlocks(1)
 	}
-	if parent != row.LastHash {
+	if part.To == row.To && parent != row.LastHash {
 		return corruptRow(row, fmt.Errorf("last block hash: got %x want %x", parent, row.LastHash))
+	}
+	return nil
+}
+
+// sendersOf opens the stored senders of a data file when they are to be compared; nil when there are none. A
+// file that does not open is reported by sendersFile.
+func (v *verification) sendersOf(data *engine.FileRow) (*segments.Senders, error) {
+	row, ok := v.snap.SendersFile(data)
+	if !ok || !v.opts.Senders {
+		return nil, nil
+	}
+	f, err := v.store.openApart(row)
+	if err == nil {
+		var s *segments.Senders
+		if s, err = segments.NewSenders(f); err == nil {
+			return s, nil
+		}
+	}
+	if corrupt.Is(err) {
+		err = nil
+	}
+	return nil, err
+}
+
+var errSender = errors.New("stored sender differs from the recovered one")
+
+// compareSenders recovers the senders of a block and compares them with those stored.
+func (v *verification) compareSenders(ctx context.Context, d *segments.Data, s *segments.Senders, b *chain.Block) error {
+	at, err := d.Block(b.Number, nil)
+	if err != nil {
+		return err
+	}
+	stored, err := s.Append(nil, at.FirstTransaction, at.Transactions, nil)
+	if err != nil {
+		return err
+	}
+	want, err := v.store.recoverSenders(ctx, b.Transactions, 1)
+	if err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return corrupt.New(d.Name(), fmt.Errorf("block %d: %w", b.Number, err))
+	}
+	for i := range want {
+		if stored[i] != want[i] {
+			return corrupt.New(s.Name(), fmt.Errorf("transaction %d of block %d: %w: got %s want %s", i, b.Number, errSender, stored[i], want[i]))
+		}
 	}
 	return nil
 }
