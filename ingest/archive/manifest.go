@@ -69,9 +69,9 @@ func LoadManifest(path string) (*Manifest, error) {
 var (
 	manifestShape = shape{
 		names:    []string{"format_version", "id", "chain_id", "schema_version", "capabilities", "complete_capabilities", "finality", "objects"},
-		required: must(8), strict: true,
+		required: first(8), strict: true,
 	}
-	objectShape = shape{names: []string{"from_block", "to_block", "path", "blake3", "bytes"}, required: must(5), strict: true}
+	objectShape = shape{names: []string{"from_block", "to_block", "path", "blake3", "bytes"}, required: first(5), strict: true}
 )
 
 // ParseManifest reads the text of a manifest. It refuses text above 16 MiB, members that are unknown or there

@@ -7,8 +7,8 @@ type shape struct {
 	strict   bool   // refuses other members, which are skipped otherwise
 }
 
-// must are the bits of the first n members.
-func must(n int) uint32 { return 1<<n - 1 }
+// first are the bits of the first n members.
+func first(n int) uint32 { return 1<<n - 1 }
 
 // object is an object that is being read.
 type object struct {

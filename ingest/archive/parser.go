@@ -41,7 +41,7 @@ var frameShape = shape{names: []string{
 	"blob_sidecars", "traces", "state_diffs", "provenance", "verification",
 	// Ours, beyond the format: other readers skip them.
 	"ommers", "schema_version",
-}, required: must(13)}
+}, required: first(13)}
 
 // frameMaterials are the capabilities of the members from header on.
 var frameMaterials = [...]chain.Capability{
@@ -174,7 +174,7 @@ func (p *Parser) hashValue() (h common.Hash) {
 	return h
 }
 
-var blockShape = shape{names: []string{"number", "hash", "parent_hash", "timestamp"}, required: must(4)}
+var blockShape = shape{names: []string{"number", "hash", "parent_hash", "timestamp"}, required: first(4)}
 
 func (p *Parser) block() {
 	s, ref := &p.s, &p.frame.BlockRef
@@ -214,7 +214,7 @@ func (p *Parser) material(c chain.Capability) {
 
 var (
 	formShape     = shape{names: []string{"Complete", "Filtered", "Missing"}, strict: true}
-	filteredShape = shape{names: []string{"value", "scope", "completeness"}, required: must(3)}
+	filteredShape = shape{names: []string{"value", "scope", "completeness"}, required: first(3)}
 )
 
 // form reads the form of a material; value reads the value in it, and is told the state.

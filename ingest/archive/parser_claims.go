@@ -16,8 +16,8 @@ var (
 		names:    []string{"block_range", "addresses", "topics", "transaction_hashes", "transaction_types", "senders", "recipients"},
 		required: 0b11110,
 	}
-	topicShape = shape{names: []string{"position", "alternatives"}, required: must(2)}
-	rangeShape = shape{names: []string{"start", "end"}, required: must(2)}
+	topicShape = shape{names: []string{"position", "alternatives"}, required: first(2)}
+	rangeShape = shape{names: []string{"start", "end"}, required: first(2)}
 )
 
 func (p *Parser) scope() *chain.FilterScope {
@@ -118,7 +118,7 @@ var (
 		names:    []string{"source_id", "source_kind", "trust", "range", "object", "observed_at_unix_ms", "projection"},
 		required: 0b1100111,
 	}
-	sourceObjectShape = shape{names: []string{"locator", "version", "checksum", "schema"}, required: must(1)}
+	sourceObjectShape = shape{names: []string{"locator", "version", "checksum", "schema"}, required: first(1)}
 )
 
 func (s *scanner) provenance() (p chain.Provenance) {
@@ -174,10 +174,10 @@ var (
 	verificationShape = shape{
 		names: []string{"header_hash", "parent_continuity", "transactions_root", "receipts_root", "withdrawals_root", "dataset_checksum",
 			"consensus_anchor"},
-		required: must(6),
+		required: first(6),
 	}
-	checkShape  = shape{names: []string{"status", "detail"}, required: must(1)}
-	anchorShape = shape{names: []string{"finality", "execution_block_hash", "beacon_slot", "beacon_block_root"}, required: must(4)}
+	checkShape  = shape{names: []string{"status", "detail"}, required: first(1)}
+	anchorShape = shape{names: []string{"finality", "execution_block_hash", "beacon_slot", "beacon_block_root"}, required: first(4)}
 )
 
 func (s *scanner) verification() (r chain.VerificationReport) {

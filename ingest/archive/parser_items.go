@@ -101,7 +101,7 @@ func (f *headerFields) compare(h *header.Header) error {
 var transactionShape = shape{names: []string{
 	"hash", "transaction_type", "index", "encoded", "from", "to", "nonce", "gas_limit", "value", "max_fee_per_gas",
 	"max_priority_fee_per_gas", "max_fee_per_blob_gas", "input", "blob_versioned_hashes", "size_bytes",
-}, required: must(3) | 1<<13}
+}, required: first(3) | 1<<13}
 
 func (p *Parser) transactions(m *chain.Material) {
 	s, f := &p.s, p.frame
@@ -195,7 +195,7 @@ func envelopeType(encoded []byte) byte {
 var receiptShape = shape{names: []string{
 	"transaction_hash", "transaction_type", "transaction_index", "encoded", "success", "gas_used", "effective_gas_price",
 	"blob_gas_used", "blob_gas_price", "logs",
-}, required: must(3) | 1<<9}
+}, required: first(3) | 1<<9}
 
 func (p *Parser) receipts(m *chain.Material) {
 	s, f := &p.s, p.frame
@@ -313,7 +313,7 @@ func (p *Parser) receipt(state chain.MaterialState, gas uint64) (r readReceipt) 
 
 var logShape = shape{
 	names:    []string{"address", "topics", "data", "transaction_hash", "transaction_index", "log_index"},
-	required: must(3) | 1<<4 | 1<<5,
+	required: first(3) | 1<<4 | 1<<5,
 }
 
 // checkLogs reads a list of logs that nobody keeps, or not yet, and counts them.
@@ -399,7 +399,7 @@ func (p *Parser) joinLogs() error {
 	return p.s.err
 }
 
-var withdrawalShape = shape{names: []string{"index", "validator_index", "amount_gwei", "address"}, required: must(4)}
+var withdrawalShape = shape{names: []string{"index", "validator_index", "amount_gwei", "address"}, required: first(4)}
 
 // withdrawals reads a list of withdrawals and keeps it as RLP (EIP-4895).
 func (p *Parser) withdrawals() {
@@ -459,9 +459,9 @@ func (p *Parser) ommers() bool {
 }
 
 var (
-	sidecarShape   = shape{names: []string{"transaction_hash", "index", "versioned_hash", "blob", "commitment", "proof"}, required: must(6)}
-	traceShape     = shape{names: []string{"transaction_hash", "schema", "encoded"}, required: must(3)}
-	stateDiffShape = shape{names: []string{"address", "schema", "encoded"}, required: must(3)}
+	sidecarShape   = shape{names: []string{"transaction_hash", "index", "versioned_hash", "blob", "commitment", "proof"}, required: first(6)}
+	traceShape     = shape{names: []string{"transaction_hash", "schema", "encoded"}, required: first(3)}
+	stateDiffShape = shape{names: []string{"address", "schema", "encoded"}, required: first(3)}
 )
 
 // checkList reads a list of objects that nobody keeps.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
@@ -17,6 +18,8 @@ import (
 // compareBlocks treats empty and nil lists alike, and does not look at bytes one by one.
 var compareBlocks = cmp.Options{
 	cmpopts.EquateEmpty(),
+	cmp.Comparer(func(a, b common.Hash) bool { return a == b }),
+	cmp.Comparer(func(a, b common.Address) bool { return a == b }),
 	cmp.FilterValues(func(a, b []byte) bool { return len(a)+len(b) > 0 }, cmp.Comparer(bytes.Equal)),
 }
 

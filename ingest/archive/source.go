@@ -89,8 +89,8 @@ func (s *Source) Open(ctx context.Context, name string, limits ingest.Limits) (i
 }
 
 // lineBytesPerBlockByte bounds the length of a line by what a block may take decoded. JSON takes up to four
-// characters for a byte.
-const lineBytesPerBlockByte = 4
+// characters for a byte, and a line has most bytes of a block two or three times.
+const lineBytesPerBlockByte = 16
 
 // objectFile is an open object. It does not change after open.
 type objectFile struct {
