@@ -412,8 +412,8 @@ func (e *Engine) loadMeta() (found bool, err error) {
 		return false, corrupt.New(keys.Meta{Name: keys.MetaFormatVersion}.String(), err)
 	}
 	e.identity.formatVersion = binary.BigEndian.Uint32(version)
-	if e.identity.formatVersion > formatVersion {
-		return false, &NewerFormatError{Store: e.identity.formatVersion, Supported: formatVersion}
+	if e.identity.formatVersion > e.opts.format.version {
+		return false, &NewerFormatError{Store: e.identity.formatVersion, Supported: e.opts.format.version}
 	}
 	if e.identity.formatVersion == 0 {
 		return false, corrupt.New(keys.Meta{Name: keys.MetaFormatVersion}.String(), errors.New("version 0"))
@@ -442,7 +442,7 @@ func (e *Engine) newIdentity() error {
 	if e.opts.ChainID == 0 {
 		return errors.New("create store: no chain id given")
 	}
-	e.identity = identity{formatVersion: formatVersion, chainID: e.opts.ChainID}
+	e.identity = identity{formatVersion: e.opts.format.version, chainID: e.opts.ChainID}
 	_, _ = rand.Read(e.identity.epoch[:]) // never fails: crypto/rand ends the process instead
 	_, _ = rand.Read(e.identity.secret[:])
 	return nil

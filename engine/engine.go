@@ -138,6 +138,9 @@ func (e *Engine) open() error {
 	if err := e.openDatabase(); err != nil {
 		return err
 	}
+	if err := e.migrate(); err != nil {
+		return err
+	}
 	state, err := e.loadState()
 	if err != nil {
 		return err

@@ -49,6 +49,8 @@ type Options struct {
 	// noReaper leaves the deletion of retired files to explicit calls of reap, for tests that
 	// count file operations.
 	noReaper bool
+	// format replaces that of the build, for tests of migrations.
+	format format
 }
 
 // withDefaults fills in the zero values.
@@ -64,6 +66,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.OpenFiles <= 0 {
 		o.OpenFiles = DefaultOpenFiles
+	}
+	if o.format.version == 0 {
+		o.format = currentFormat()
 	}
 	if o.OnEvent == nil {
 		o.OnEvent = func(Event) {}
