@@ -62,11 +62,17 @@ func (s *Store) Prune(ctx context.Context, r chain.Range, opts PruneOptions) (Pr
 }
 
 // PruneTo removes the oldest data files, whole, until all segment files together take at most maximum
-// bytes. The file with the highest block stays.
+// bytes; before them frames files of partial material. The file with the highest block stays.
 func (s *Store) PruneTo(ctx context.Context, maximum int64, opts PruneOptions) (PruneReport, error) {
 	s.compacting.Lock()
 	defer s.compacting.Unlock()
-	var sum PruneReport
+	sum, err := s.pruneFramesTo(ctx, maximum, opts)
+	if err != nil {
+		return sum, err
+	}
+	if opts.DryRun {
+		maximum += sum.BytesRemoved
+	}
 	for {
 		r := s.oldestBeyond(maximum)
 		if r.Empty() {

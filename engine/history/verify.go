@@ -29,6 +29,9 @@ type Prover interface {
 type VerifyOptions struct {
 	// NewProver makes a prover for each worker; nil leaves roots unproved and checks the rest.
 	NewProver func() Prover
+	// NewFrameProver makes a prover of partial material for each file; nil leaves what its frames say was
+	// checked unproved.
+	NewFrameProver func() FrameProver
 	// Blocks limits the verification to a range: to the files that hold blocks of it, the blocks in it, and
 	// the index files that lie in it. An empty range stands for everything.
 	Blocks chain.Range
@@ -44,6 +47,9 @@ type VerifyOptions struct {
 type VerifyReport struct {
 	Blocks, Transactions, Logs uint64
 	DataFiles, IndexFiles      int
+	// Frames are those of partial material, FramesFiles their files. They count nowhere else.
+	Frames      uint64
+	FramesFiles int
 	// Digest is over the content of all blocks, senders excepted. It does not depend on how they are
 	// cut into files, merged or compressed: equal digests mean equal history.
 	Digest [32]byte
@@ -78,6 +84,8 @@ func (s *Store) Verify(ctx context.Context, opts VerifyOptions) (VerifyReport, e
 	v.each(ctx, data, v.dataFile)
 	v.each(ctx, index, v.indexFile)
 	v.each(ctx, touching(snap.Rows(engine.KindSenders), v.opts.Blocks), v.sendersFile)
+	frames := touching(snap.Rows(engine.KindFrames), v.opts.Blocks)
+	v.each(ctx, frames, v.framesFile)
 	view := s.viewOf(snap)
 	if err := v.hotBlocks(ctx, view); err != nil && ctx.Err() == nil {
 		v.problem(err)
@@ -88,6 +96,10 @@ func (s *Store) Verify(ctx context.Context, opts VerifyOptions) (VerifyReport, e
 	r := VerifyReport{
 		DataFiles: len(data), IndexFiles: len(index), Problems: v.problems,
 		Blocks: v.blocks, Transactions: v.transactions, Logs: v.logs,
+		FramesFiles: len(frames),
+	}
+	for _, row := range frames {
+		r.Frames += row.Blocks()
 	}
 	for _, b := range view.hot.blocks {
 		r.Blocks++

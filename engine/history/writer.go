@@ -10,6 +10,7 @@ import (
 	"github.com/leani-go/leani/chain"
 	"github.com/leani-go/leani/engine"
 	"github.com/leani-go/leani/internal/corrupt"
+	"github.com/leani-go/leani/keys"
 	"github.com/leani-go/leani/segments"
 	"github.com/zeebo/xxh3"
 )
@@ -216,7 +217,7 @@ func (s *Store) Bytes() int64 {
 	snap := s.engine.Acquire()
 	defer snap.Release()
 	var sum int64
-	for _, kind := range []engine.Kind{engine.KindData, engine.KindIndex, engine.KindSenders} {
+	for _, kind := range keys.Kinds() {
 		for _, r := range snap.Rows(kind) {
 			sum += r.Size
 		}

@@ -19,7 +19,7 @@ const (
 )
 
 // ModelChain is the chain id of frames.
-const ModelChain = 1337
+const ModelChain = 1
 
 // Partial makes the frame of a complete block that lacks what the shape says. The frame shares the block's
 // memory.
