@@ -1,0 +1,20 @@
+// Package scripted is a live source that reads what happens from a file: for tests, and for demonstrations
+// without a network.
+//
+// The file has one JSON object a line, with one member, the event:
+//
+//	{"apply": {"era": "mini.era1", "fromBlock": 100, "toBlock": 110}}
+//	{"apply": {"blocks": [{"header": "0x…", "transactions": ["0x…"], "ommers": "0xc0", "withdrawals": "0x…", "receipts": ["0x…"]}]}}
+//	{"undo": {"number": 108, "hash": "0x…"}}
+//	{"attested": {"number": 109}}
+//	{"finalized": {"number": 105, "hash": "0x…"}}
+//	{"pause": {"milliseconds": 500}}
+//
+// Blocks of an era file come one by one; those of one list are one branch and one commit. Transactions are EIP-2718
+// envelopes, receipts canonical ones with their bloom, ommers and withdrawals RLP lists; withdrawals are absent
+// before Shanghai. A block is named by its number, and by its hash where it matters which of two is meant. Paths are
+// relative to the file. Empty lines and lines that begin with # are skipped.
+//
+// The file is read from its start at every start of the node: events that have taken effect before change nothing,
+// or lead to the same chain again.
+package scripted
