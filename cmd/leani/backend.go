@@ -134,17 +134,35 @@ func (n *storedNode) close() error {
 }
 
 // failure replaces an error of a command by the failed write that it follows from, if there was one:
-// whatever else went wrong after that says nothing more.
+// whatever else went wrong after that says nothing more. To an error of space it adds what to do.
 func (n *storedNode) failure(err error) error {
+	if err == nil {
+		return nil
+	}
 	var failure *engine.FailedError
-	if err == nil || !errors.As(n.engine.Err(), &failure) {
-		return err
+	if errors.As(n.engine.Err(), &failure) {
+		n.told = true
+		err = failure.Cause
+		if !errors.Is(err, syscall.ENOSPC) {
+			return fmt.Errorf("%w: what was committed is kept; run the command again when the disk is in order", err)
+		}
 	}
-	n.told = true
-	if errors.Is(failure, syscall.ENOSPC) {
-		return fmt.Errorf("%w: what was committed is kept; free space and run the command again", failure.Cause)
+	// Files that are written side by side fail together, with an error each: the first says it all.
+	var path *fs.PathError
+	var space *engine.SpaceError
+	switch {
+	case errors.Is(err, syscall.ENOSPC):
+		if errors.As(err, &path) {
+			err = path
+		}
+		return fmt.Errorf("%w: what was committed is kept; free space and run the command again", err)
+	case errors.As(err, &space):
+		err = space
+		return fmt.Errorf("%w: what was committed is kept; raise the budget or prune, and run the command again", err)
+	case errors.Is(err, history.ErrBudget):
+		return fmt.Errorf("%w: what was committed is kept; raise the limit in raw_history or prune, and run the command again", err)
 	}
-	return fmt.Errorf("%w: what was committed is kept; run the command again when the disk is in order", failure.Cause)
+	return err
 }
 
 func (n *storedNode) status(context.Context) (statusReport, error) {
