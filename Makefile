@@ -17,7 +17,7 @@ BIND ?= 127.0.0.1:8545
 # Packages whose goroutines meet; the others gain nothing from the race detector.
 RACE = ./codec ./engine/... ./ingest/... ./internal/lowpriority ./internal/progress ./segments ./serve/...
 # Packages that decode what others wrote: make check runs their fuzz targets for a moment.
-DECODERS = ./chain ./codec ./config ./engine ./fuzz ./ingest/era ./ingest/remote ./internal/header ./internal/hexenc \
+DECODERS = ./chain ./codec ./config ./engine ./fuzz ./ingest/archive ./ingest/era ./ingest/remote ./internal/header ./internal/hexenc \
 	./internal/receipt ./internal/rlp ./keys ./segments ./serve/rpc
 
 .DEFAULT_GOAL := help

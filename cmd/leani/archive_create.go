@@ -60,7 +60,7 @@ meanwhile.`,
 	req.span.flags(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&req.out, "out", "", "`folder` to make")
-	flags.Uint64Var(&req.objectBlocks, "object-blocks", archive.DefaultObjectBlocks, "blocks in a file, at most")
+	flags.Uint64Var(&req.objectBlocks, "object-blocks", archive.DefaultObjectBlocks, "blocks in a file, at most; a file of 256 MiB ends earlier")
 	flags.BoolVar(&asJSON, "json", false, "print a JSON object")
 	if err := cmd.MarkFlagRequired("out"); err != nil {
 		panic("BUG: " + err.Error()) // the flag was added above

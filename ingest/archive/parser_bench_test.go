@@ -1,9 +1,11 @@
 package archive
 
 import (
+	"context"
 	"testing"
 
 	"github.com/leani-go/leani/chain"
+	"github.com/leani-go/leani/ingest"
 )
 
 // BenchmarkParse reads lines of full Mainnet blocks; MB/s are of JSON.
@@ -56,4 +58,24 @@ func realLines(tb testing.TB) (lines [][]byte, total int64, arena int) {
 		arena = max(arena, len(line)/2+arenaSlack)
 	}
 	return lines, total, arena
+}
+
+// BenchmarkOpen proves an object and finds its lines, before anything of it is read.
+func BenchmarkOpen(b *testing.B) {
+	s, err := OpenSource(writeArchive(b, realFrames(b), 0), chain.MainnetChainID)
+	if err != nil {
+		b.Fatal(err)
+	}
+	o := &s.archive.manifest.Objects[1]
+	b.SetBytes(o.Bytes)
+	b.ReportAllocs()
+	for b.Loop() {
+		f, err := s.Open(context.Background(), s.archive.PathOf(o), ingest.Limits{BlockBytes: 64 << 20, BatchBytes: 1 << 20, Reads: ingest.NewGate(1)})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := f.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
 }

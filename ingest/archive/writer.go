@@ -17,9 +17,12 @@ import (
 // ManifestName is the name of the manifest in an archive that a Writer made.
 const ManifestName = "manifest.json"
 
-// DefaultObjectBlocks is how many blocks an object of a Writer holds unless told otherwise: at some hundred
-// kilobytes of JSON a block, a few hundred megabytes on Mainnet today.
+// DefaultObjectBlocks is how many blocks an object of a Writer holds unless told otherwise.
 const DefaultObjectBlocks = 1000
+
+// objectBytes is where an object of a Writer ends, however few its blocks are: a hundred or more full Mainnet
+// blocks. An object is read as a whole before its first frame is used.
+const objectBytes = 256 << 20
 
 // WriterOptions say what an archive is to be.
 type WriterOptions struct {
@@ -32,7 +35,8 @@ type WriterOptions struct {
 	Finality chain.Finality
 	// Capabilities are what frames can have, Complete what all of them have completely.
 	Capabilities, Complete chain.Capabilities
-	// ObjectBlocks is how many blocks an object holds at most. Default DefaultObjectBlocks.
+	// ObjectBlocks is how many blocks an object holds at most; one of 256 MiB ends earlier. Default
+	// DefaultObjectBlocks.
 	ObjectBlocks uint64
 	// Network gives blob gas prices; nil leaves them out.
 	Network *chain.Network
@@ -103,7 +107,7 @@ func (w *Writer) absent() error {
 	return nil
 }
 
-// Add appends a frame. An object ends when it is full, and before a frame whose number does not follow; a frame
+// Add appends a frame. An object ends when it is full (by blocks or bytes), and before a frame whose number does not follow; a frame
 // whose number does and whose parent is another one is refused. After an error only Abort may be called.
 func (w *Writer) Add(f *chain.Frame) error {
 	if err := w.add(f); err != nil {
@@ -124,24 +128,24 @@ func (w *Writer) add(f *chain.Frame) error {
 	case f.Number < w.object.Range.To:
 		return fmt.Errorf("%w: after block %d", ErrOrder, w.object.Range.To-1)
 	}
-	if w.file != nil && (f.Number != w.object.Range.To || w.object.Range.Len() == w.options.ObjectBlocks) {
-		if f.Number == w.object.Range.To && f.ParentHash != w.last {
-			return ErrParent
-		}
-		if err := w.seal(); err != nil {
-			return err
-		}
+	follows := w.object.Range.To > 0 && f.Number == w.object.Range.To
+	if follows && f.ParentHash != w.last {
+		return ErrParent
 	}
 	var err error
 	if w.line, err = w.encoder.line(w.line[:0], f); err != nil {
 		return err
 	}
+	full := w.object.Range.Len() == w.options.ObjectBlocks || w.object.Bytes+int64(len(w.line)) > objectBytes
+	if w.file != nil && (!follows || full) {
+		if err := w.seal(); err != nil {
+			return err
+		}
+	}
 	if w.file == nil {
 		if err := w.begin(f.Number); err != nil {
 			return err
 		}
-	} else if f.ParentHash != w.last {
-		return ErrParent
 	}
 	_, _ = w.hash.Write(w.line) // never fails
 	if _, err := w.out.Write(w.line); err != nil {
