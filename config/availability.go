@@ -54,7 +54,7 @@ func (c *checker) inactive() {
 	const (
 		noAPI       = "has no effect: this build has no native HTTP interface"
 		noWebSocket = "has no effect: this build has no JSON-RPC over WebSocket"
-		noRecent    = "has no effect: this build keeps no window of recent blocks"
+		noRecent    = "has no effect: without a live source there are no recent blocks"
 		noChanges   = "has no effect: this build has no processors"
 		inBytes     = "has no effect: blocks in work are bounded in bytes, by budgets.history_pipeline.maximum_mapped_bytes"
 		noSharing   = "has no effect: nothing is shared while budgets.history_material.mode is disabled"
@@ -73,13 +73,10 @@ func (c *checker) inactive() {
 		{"budgets.history_pipeline.commit.maximum_delay", oneRun},
 		{"budgets.history_pipeline.commit.target_writer_hold", "has no effect: files are written before their commit, which only adds their rows"},
 		{"budgets.pending_delta_bytes", noChanges},
-		{"budgets.recent_raw_hard_bytes", noRecent},
-		{"budgets.recent_raw_soft_bytes", noRecent},
 		{"rpc.max_outbound_bytes", noWebSocket},
 		{"rpc.max_subscription_event_bytes", noWebSocket},
 		{"rpc.max_subscriptions_per_connection", noWebSocket},
 		{"rpc.max_websocket_connections", noWebSocket},
-		{"rpc.minimum_recent_blocks", noRecent},
 		{"rpc.transaction_locator", "is retired and has no effect; remove it"},
 		{"rpc.ws_bind", noWebSocket},
 		{"api.bind", noAPI},
@@ -90,6 +87,11 @@ func (c *checker) inactive() {
 	} {
 		if c.has(w.Field) {
 			c.config.Warnings = append(c.config.Warnings, w)
+		}
+	}
+	for _, field := range []string{"budgets.recent_raw_hard_bytes", "budgets.recent_raw_soft_bytes", "rpc.minimum_recent_blocks"} {
+		if c.has(field) && c.config.Sources.Live.Kind == LiveDisabled {
+			c.config.Warnings = append(c.config.Warnings, Warning{field, noRecent})
 		}
 	}
 	for i := range c.config.Sources.History {

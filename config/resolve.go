@@ -24,6 +24,7 @@ func (c *checker) resolve(dir string) {
 		absolute(&cfg.Sources.History[i].Manifest)
 		absolute(&cfg.Sources.History[i].Folder)
 	}
+	absolute(&cfg.Sources.Live.Path)
 	if b := &cfg.Budgets; !c.has("budgets.history_pipeline.maximum_active_chunks") {
 		b.HistoryPipeline.MaximumActiveChunks = max(b.HistoryPipeline.MaximumActiveChunks, b.MapperConcurrency)
 	}

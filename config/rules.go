@@ -151,6 +151,14 @@ func (c *checker) sources() {
 		}
 	}
 	live := &c.config.Sources.Live
+	const script = "sources.live.path"
+	switch present := c.has(script); {
+	case present && live.Kind != LiveScripted && live.Kind != "":
+		c.conflict(script, lookup(c.doc.tree, script), "is a key of a scripted source", "remove it, or change sources.live.kind")
+	case !present && live.Kind == LiveScripted:
+		c.add(Problem{Kind: Missing, Field: script, Message: "is required for a scripted source", Fix: "add the key",
+			Line: c.doc.at["sources.live"].line, Column: c.doc.at["sources.live"].column})
+	}
 	if live.Kind == "p2p" {
 		if c.config.Finality.Kind == FinalityDisabled {
 			c.conflict("sources.live.kind", live.Kind, "needs a finality source", `configure finality, or write "disabled"`)

@@ -33,6 +33,9 @@ func TestRules(t *testing.T) {
 		{"ports of the system's choice do not collide", raw, `rpc.http_bind = "127.0.0.1:0"; rpc.ws_bind = "127.0.0.1:0"`, ""},
 		{"CFG-333", raw, `rpc.max_outbound_bytes = "1MiB"; rpc.max_subscription_event_bytes = "2MiB"`, "rpc.max_outbound_bytes"},
 		{"CFG-333 equal", raw, `rpc.max_outbound_bytes = "2MiB"; rpc.max_subscription_event_bytes = "2MiB"`, ""},
+		{"scripted without a path", raw, `sources.live.kind = "scripted"`, "sources.live.path"},
+		{"scripted", raw, `sources.live.kind = "scripted"; sources.live.path = "events.jsonl"`, ""},
+		{"path of no script", raw, `sources.live.path = "events.jsonl"`, "sources.live.path"},
 		{"CFG-334", raw, `budgets.recent_raw_soft_bytes = 2; budgets.recent_raw_hard_bytes = 1`, "budgets.recent_raw_soft_bytes"},
 		{"CFG-334 equal", raw, `budgets.recent_raw_soft_bytes = 2; budgets.recent_raw_hard_bytes = 2`, ""},
 		{"history is part of delivery", full, `budgets.delivery = {maximum_retained_bytes = "1MiB", maximum_history_retained_bytes = "2MiB"}`, "budgets.delivery.maximum_history_retained_bytes"},
@@ -162,8 +165,7 @@ func TestWarnings(t *testing.T) {
 	for _, w := range cfg.Warnings {
 		got = append(got, w.Field)
 	}
-	want := []string{"budgets.history_pipeline.commit.maximum_delay", "budgets.pending_delta_bytes", "budgets.recent_raw_hard_bytes", "budgets.recent_raw_soft_bytes",
-		"rpc.max_websocket_connections", "rpc.minimum_recent_blocks", "rpc.transaction_locator", "rpc.ws_bind", "api.bind", "budgets.memory_bytes"}
+	want := []string{"budgets.history_pipeline.commit.maximum_delay", "budgets.pending_delta_bytes", "rpc.max_websocket_connections", "rpc.transaction_locator", "rpc.ws_bind", "api.bind", "budgets.recent_raw_hard_bytes", "budgets.recent_raw_soft_bytes", "rpc.minimum_recent_blocks", "budgets.memory_bytes"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}

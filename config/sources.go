@@ -23,6 +23,13 @@ const (
 	VerifiedMaterial Trust = "verified_material"
 )
 
+// The kinds of live sources.
+const (
+	LiveP2P      = "p2p"      // peers on the execution network
+	LiveScripted = "scripted" // events from a file
+	LiveDisabled = "disabled" // none
+)
+
 // Sources is the [sources] table.
 type Sources struct {
 	// History lists where old blocks come from.
@@ -94,10 +101,13 @@ func (s *HistorySource) Claim() Trust {
 // LiveSource is the [sources.live] table. All but the first two keys tune the peer-to-peer
 // source.
 type LiveSource struct {
-	// Kind is "p2p" to follow the head of the chain over devp2p, or "disabled".
-	Kind string `toml:"kind" jsonschema:"required,enum=p2p,enum=disabled"`
+	// Kind is "p2p" to follow the head of the chain over devp2p, "scripted" to read events from a file (an
+	// extension of this node, for tests and demonstrations), or "disabled".
+	Kind string `toml:"kind" jsonschema:"required,enum=p2p,enum=scripted,enum=disabled"`
 	// MinimumPeers is how many peers must be connected before the source is ready.
 	MinimumPeers uint64 `toml:"minimum_peers" jsonschema:"required,minimum=0"`
+	// Path is the file of events of a scripted source; scripted only. An extension of this node.
+	Path string `toml:"path" jsonschema:"minLength=1"`
 	// BodyServingPeerTarget is how many peers that serve bodies are sought.
 	BodyServingPeerTarget uint64 `toml:"body_serving_peer_target" jsonschema:"minimum=0" default:"4"`
 	// PreferredPeers is how many peers are sought in all.

@@ -70,7 +70,8 @@ func (stored) open(_ context.Context, o nodeOptions) (node, error) {
 		return nil, errors.Join(err, n.engine.Close())
 	}
 	n.history = history.New(n.engine, history.Options{
-		CacheBytes: n.memory.pageCache, BuilderMemory: n.memory.builder, Compression: compression, Logger: o.log.With("component", "history"),
+		CacheBytes: n.memory.pageCache - n.memory.pageCache/recentShare, HotBytes: n.memory.pageCache / recentShare,
+		Recent: recentOptions(o.settings), BuilderMemory: n.memory.builder, Compression: compression, Logger: o.log.With("component", "history"),
 		SegmentBytes: int64(min(raw.MaximumSegmentPhysicalBytes, raw.MaximumSegmentLogicalBytes)),
 		MaximumBytes: int64(raw.MaximumPhysicalBytes), MaximumLogicalBytes: int64(raw.MaximumLogicalBytes),
 	})
@@ -190,6 +191,10 @@ func (n *storedNode) status(context.Context) (statusReport, error) {
 				r.Logs += row.Logs
 			}
 		}
+	}
+	for _, b := range snap.Hot() {
+		r.Transactions += uint64(b.Transactions)
+		r.Logs += uint64(b.Logs)
 	}
 	r.Space = spaceOf(n.engine.Space())
 	return r, nil

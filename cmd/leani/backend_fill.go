@@ -27,6 +27,9 @@ func (n *storedNode) missing(blocks chain.Range) uint64 {
 // fill reads the blocks of a range that are not stored yet from the history sources, and merges index files
 // meanwhile.
 func (n *storedNode) fill(ctx context.Context, blocks chain.Range, observe func(progress.Count)) error {
+	if err := n.makeWay(ctx, blocks); err != nil {
+		return err
+	}
 	missing := n.history.Missing(blocks)
 	if len(missing) == 0 {
 		return nil
@@ -83,6 +86,9 @@ func (n *storedNode) expectedParent(number uint64) (common.Hash, bool) {
 	defer snap.Release()
 	if row, ok := snap.DataFile(number); ok && row.From == number {
 		return row.ParentHash, true
+	}
+	if hot := snap.Hot(); len(hot) > 0 && hot[0].Number == number {
+		return hot[0].ParentHash, true
 	}
 	if number == 0 {
 		return common.Hash{}, false

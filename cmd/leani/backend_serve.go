@@ -82,8 +82,22 @@ func (n *storedNode) serve(ctx context.Context, ready func(url string)) error {
 	defer cancel()
 	serving := make(chan error, 1)
 	go func() { serving <- server.Serve(listener) }()
+	wake := make(chan struct{}, 1)
+	following := make(chan error, 1)
+	go func() { // ends with ctx; awaited below
+		err := n.follow(ctx, func() {
+			select {
+			case wake <- struct{}{}:
+			default: // it is awake
+			}
+		})
+		if err != nil { // queries go on without it
+			n.log.Error("the live lane has stopped", "cause", err)
+		}
+		following <- err
+	}()
 	background := lowpriority.Go(func() error {
-		err := n.history.Maintain(ctx, history.MaintainOptions{Senders: true})
+		err := n.history.Maintain(ctx, history.MaintainOptions{Wake: wake, Senders: true})
 		if err != nil { // queries go on without it
 			n.log.Error("background work has stopped", "cause", err)
 		}
@@ -100,6 +114,9 @@ func (n *storedNode) serve(ctx context.Context, ready func(url string)) error {
 	defer stop()
 	if shutdownErr := server.Shutdown(grace); err == nil && !errors.Is(shutdownErr, context.DeadlineExceeded) {
 		err = shutdownErr
+	}
+	if liveErr := <-following; liveErr != nil {
+		err = errors.Join(err, fmt.Errorf("live lane: %w", liveErr))
 	}
 	err = errors.Join(err, <-scrubbing)
 	if backgroundErr := <-background; backgroundErr != nil {

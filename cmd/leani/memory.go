@@ -21,6 +21,8 @@ type memoryPlan struct {
 
 const (
 	mib = 1 << 20
+	// recentShare is the part of the page cache that is for the decoded logs of recent blocks.
+	recentShare = 8
 	// leastMemory is what is divided when the budget is smaller.
 	leastMemory = config.LeastMemoryBytes
 )
