@@ -11,6 +11,9 @@
 // the caller's goroutine, takes them in that order and does nothing but compare parent hashes and
 // call the sink.
 //
+// Keep is for sources that have not the whole blocks which Fill reads: it takes frames, proves each as far as
+// its material goes, and hands whole blocks to one sink and partial material, as what it is, to another.
+//
 // What it is not: it does not decide which blocks are worth having, it does not know the store (a
 // Sink is all it needs), and it does not retry: what was committed before an error stays, and the
 // next Fill goes on from there.

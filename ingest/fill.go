@@ -81,7 +81,7 @@ func newRun(o Options, ranges []chain.Range, files []*file) *run {
 
 // fill runs the stages. All of them have ended when it returns.
 func (r *run) fill(ctx context.Context) error {
-	sinkCtx, release := r.sinkContext(ctx)
+	sinkCtx, release := sinkContext(ctx, r.options)
 	defer release()
 	stagesCtx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -117,7 +117,7 @@ var errGrace = errors.New("the last commit took too long after the cancellation"
 
 // sinkContext makes the context of the sink, which ends some time after ctx, and the function that
 // releases it. One goroutine watches ctx; release waits for it.
-func (r *run) sinkContext(ctx context.Context) (sinkCtx context.Context, release func()) {
+func sinkContext(ctx context.Context, o Options) (sinkCtx context.Context, release func()) {
 	sinkCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	finished := make(chan struct{})
 	var watch sync.WaitGroup
@@ -128,7 +128,7 @@ func (r *run) sinkContext(ctx context.Context) (sinkCtx context.Context, release
 			return
 		}
 		select {
-		case <-r.options.After(r.options.SealGrace):
+		case <-o.After(o.SealGrace):
 			cancel(errGrace)
 		case <-finished:
 		}
