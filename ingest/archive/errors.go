@@ -58,7 +58,7 @@ var (
 	ErrFinality = errors.New("finality differs from the manifest")
 	// ErrSchema: a frame says that it has another schema.
 	ErrSchema = errors.New("schema differs from the manifest")
-	// ErrMaterial: a frame lacks material that the manifest declares, or has some that it does not.
+	// ErrMaterial: a frame lacks material that the manifest declares complete.
 	ErrMaterial = errors.New("material differs from the manifest")
 	// ErrHash: the header of a frame does not have the hash, or the fields, that the frame says.
 	ErrHash = errors.New("header differs from the frame's block")
@@ -66,7 +66,7 @@ var (
 
 // BudgetError says that a read needs more than it was allowed.
 type BudgetError struct {
-	Object string // path
+	Object string // path, empty where the caller says it
 	Limit  string // which: input_bytes, resident_bytes, frame_bytes, normalized_frame_bytes or frames
 	Need   int64  // at least
 	Have   int64
@@ -74,7 +74,11 @@ type BudgetError struct {
 
 // Error names the object, the limit and both values.
 func (e *BudgetError) Error() string {
-	return fmt.Sprintf("archive object %s: %s: needs %d, %d are allowed", e.Object, e.Limit, e.Need, e.Have)
+	text := fmt.Sprintf("%s: needs %d, %d are allowed", e.Limit, e.Need, e.Have)
+	if e.Object == "" {
+		return text
+	}
+	return fmt.Sprintf("archive object %s: %s", e.Object, text)
 }
 
 // PathError says that the path of an object leads where no object may lie.

@@ -21,12 +21,12 @@ type Parser struct {
 	// decodes to less than n/2+arenaSlack bytes.
 	arena []byte
 
-	hasOmmers       bool // the line has ommers, or they follow from the header
-	hasWithdrawals  bool // the header commits to withdrawals
-	logsAt, logs    int  // place and length of the list in the logs material
-	shown, complete chain.Capabilities
-	schema          []byte // what the frame says; nil when it says nothing
-	fields          headerFields
+	hasOmmers      bool               // the line has ommers, or they follow from the header
+	hasWithdrawals bool               // the header commits to withdrawals
+	logsAt, logs   int                // place and length of the list in the logs material
+	complete       chain.Capabilities // what the line has, also of what is dropped
+	schema         []byte             // what the frame says; nil when it says nothing
+	fields         headerFields
 
 	blooms []*types.Bloom // that the receipts carry, where they are encoded
 	check  []types.Bloom
@@ -198,9 +198,6 @@ func (p *Parser) block() {
 func (p *Parser) material(c chain.Capability) {
 	m := p.frame.Material(c)
 	*m = p.form(func(m *chain.Material) { p.value(c, m) })
-	if m.Present() {
-		p.shown |= chain.NewCapabilities(c)
-	}
 	if m.Complete() {
 		p.complete |= chain.NewCapabilities(c)
 	}

@@ -318,10 +318,54 @@ func (p *Parser) checkAgainst(m *Manifest) error {
 	if missing := m.Complete & chain.MaterialKinds &^ p.complete.Derived(); missing != 0 {
 		return fmt.Errorf("block %d: %w: %s is declared complete and is not", f.Number, ErrMaterial, missing)
 	}
-	if surplus := p.shown &^ m.Capabilities.Derived(); surplus != 0 {
-		return fmt.Errorf("block %d: %w: %s is there and not declared", f.Number, ErrMaterial, surplus)
+	if surplus := f.Present() & chain.MaterialKinds &^ m.Capabilities.Derived(); surplus != 0 {
+		p.withhold(surplus)
 	}
 	return nil
+}
+
+// withhold takes material out of the frame that its archive does not declare: nobody answers for that.
+func (p *Parser) withhold(kinds chain.Capabilities) {
+	f := p.frame
+	for _, c := range kinds.List() {
+		if c == chain.CapabilityReceipts {
+			p.withholdReceipts()
+		}
+		*f.Material(c) = chain.MissingMaterial(chain.NotRequested)
+		switch c {
+		case chain.CapabilityHeader:
+			f.Header, f.Details = nil, f.Details&^chain.DetailHeaderRLP
+		case chain.CapabilityTransactions:
+			f.Transactions, f.TransactionHashes, f.Senders = f.Transactions[:0], f.TransactionHashes[:0], f.Senders[:0]
+			f.TransactionIndexes = f.TransactionIndexes[:0]
+			f.Details &^= chain.DetailEnvelopes | chain.DetailSenders
+		case chain.CapabilityLogs:
+			f.Logs, f.LogPlaces = f.Logs[:0], f.LogPlaces[:0]
+		case chain.CapabilityWithdrawals:
+			f.Withdrawals = nil
+		}
+	}
+}
+
+// withholdReceipts leaves the logs of receipts, with their places, where the frame has them as material of their own.
+func (p *Parser) withholdReceipts() {
+	f := p.frame
+	if !f.Material(chain.CapabilityLogs).Present() {
+		f.Logs, f.LogPlaces = f.Logs[:0], f.LogPlaces[:0]
+	} else if f.HasReceipts {
+		for i := range f.Receipts {
+			var hash *common.Hash
+			if i < len(f.TransactionHashes) {
+				h := f.TransactionHashes[i]
+				hash = &h
+			}
+			for len(f.LogPlaces) < int(f.Receipts[i].LogsEnd) {
+				f.LogPlaces = append(f.LogPlaces, chain.LogPlace{TransactionHash: hash, TransactionIndex: uint32(i), LogIndex: uint32(len(f.LogPlaces))})
+			}
+		}
+	}
+	f.Receipts, f.ReceiptIndexes, f.HasReceipts = f.Receipts[:0], f.ReceiptIndexes[:0], false
+	f.Details &^= chain.DetailReceiptEncodings | chain.DetailReceiptGas
 }
 
 // size estimates the memory of a frame in bytes: what was decoded and the structures over it.

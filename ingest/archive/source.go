@@ -269,7 +269,7 @@ type lineReader struct {
 // read reads the line of block n into b, which aliases arena.
 func (x *lineReader) read(f *objectFile, l *line, n uint64, arena []byte, b *chain.Block) error {
 	if limit := f.longest(); l.length > limit {
-		return &BudgetError{f.name, "resident_bytes", l.length, limit}
+		return &BudgetError{Limit: "resident_bytes", Need: l.length, Have: limit}
 	}
 	size := int(l.length) + padding
 	if cap(x.line) < size {
@@ -305,6 +305,9 @@ func (x *lineReader) check(f *objectFile, n uint64) error {
 	if err := frame.CheckExact(p.hasWithdrawals); err != nil {
 		return err
 	}
+	if p.hasWithdrawals && !f.source.archive.manifest.Complete.Has(chain.CapabilityWithdrawals) {
+		return fmt.Errorf("%w: the manifest does not declare Withdrawals complete", chain.ErrNotExact)
+	}
 	if !p.hasOmmers {
 		return fmt.Errorf("%w: no ommers, which the header commits to", chain.ErrNotExact)
 	}
@@ -312,7 +315,7 @@ func (x *lineReader) check(f *objectFile, n uint64) error {
 		return fmt.Errorf("%w: hash %x, the frame says %x", ErrHash, got, frame.Hash)
 	}
 	if size := p.size(); size > f.limits.BlockBytes {
-		return &BudgetError{f.name, "frame_bytes", size, f.limits.BlockBytes}
+		return &BudgetError{Limit: "frame_bytes", Need: size, Have: f.limits.BlockBytes}
 	}
 	return p.checkBlooms()
 }

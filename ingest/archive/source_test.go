@@ -200,12 +200,10 @@ func TestFillRefusals(t *testing.T) {
 		change func(f *chain.Frame)
 		want   string
 	}{
-		"ARC-063 senders": {func(f *chain.Frame) { f.Senders = nil }, "no senders"},
-		"ARC-064 withdrawals": {func(f *chain.Frame) {
-			*f.Material(chain.CapabilityWithdrawals) = chain.MissingMaterial(chain.NotAvailable)
-		}, "Withdrawals: NotAvailable"},
-		"hash": {func(f *chain.Frame) { f.Hash[0] ^= 1 }, "header differs from the frame's block: hash"},
-		"time": {func(f *chain.Frame) { f.Timestamp++ }, "header differs from the frame's block: number"},
+		"ARC-063 senders":      {func(f *chain.Frame) { f.Senders = nil }, "no senders"},
+		"ARC-064 not declared": {func(*chain.Frame) {}, "does not declare Withdrawals complete"},
+		"hash":                 {func(f *chain.Frame) { f.Hash[0] ^= 1 }, "header differs from the frame's block: hash"},
+		"time":                 {func(f *chain.Frame) { f.Timestamp++ }, "header differs from the frame's block: number"},
 		"a transaction": {func(f *chain.Frame) {
 			f.Transactions = slices.Clone(f.Transactions)
 			f.Transactions[0] = f.Transactions[1]
@@ -221,7 +219,10 @@ func TestFillRefusals(t *testing.T) {
 		changed := *frames[1]
 		c.change(&changed)
 		folder := filepath.Join(t.TempDir(), "archive")
-		kinds := WholeKinds &^ chain.NewCapabilities(chain.CapabilityWithdrawals)
+		kinds := WholeKinds
+		if strings.Contains(name, "ARC-064") {
+			kinds &^= chain.NewCapabilities(chain.CapabilityWithdrawals)
+		}
 		w, err := Create(WriterOptions{Folder: folder, ID: "test", ChainID: 1, Finality: chain.Finalized, Capabilities: WholeKinds, Complete: kinds, ObjectBlocks: 1})
 		if err != nil {
 			t.Fatal(err)
@@ -234,7 +235,7 @@ func TestFillRefusals(t *testing.T) {
 		}
 		blocks, err := fillFrom(t, filepath.Join(folder, ManifestName), frames, r)
 		var at *ingest.BlockError
-		if len(blocks) != 1 || !errors.As(err, &at) || at.Block != r.From+1 || !strings.Contains(err.Error(), c.want) {
+		if !errors.As(err, &at) || at.Block != r.From+uint64(len(blocks)) || (len(blocks) == 0) != strings.Contains(name, "ARC-064") || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, %v", name, blocks, err)
 		}
 	}
@@ -261,6 +262,50 @@ func TestPlanRefusals(t *testing.T) {
 		var refused *ManifestError
 		if _, err := s.Plan(context.Background(), chain.Range{From: 1, To: 2}); !errors.As(err, &refused) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestUndeclared reads whole frames through manifests that declare less: what is not declared is not there, and what
+// is left can be written and read again. ARC-036
+func TestUndeclared(t *testing.T) {
+	f := realFrames(t)[3]
+	line, err := new(encoder).line(nil, f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := WholeKinds.List()
+	for subset := range 1 << len(all) {
+		var kinds chain.Capabilities
+		names := []string{}
+		for i, c := range all {
+			if subset>>i&1 != 0 {
+				kinds |= chain.NewCapabilities(c)
+				names = append(names, c.String())
+			}
+		}
+		a := madeArchive(t, func(m map[string]any) { m["capabilities"], m["complete_capabilities"] = names, names }, madeObject{f.Number, f.Number, string(line)})
+		err := a.Read(context.Background(), &a.manifest.Objects[0], everything, Budget{}, func(got *chain.Frame) error {
+			declared := kinds.Derived()
+			switch {
+			case got.Present() != declared&WholeKinds, got.Complete() != got.Present():
+				t.Errorf("%s: %s", kinds, got.Present())
+			case (got.Header != nil) != declared.Has(chain.CapabilityHeader), (got.Withdrawals != nil) != declared.Has(chain.CapabilityWithdrawals),
+				(len(got.TransactionHashes) > 0) != declared.Has(chain.CapabilityTransactions), (len(got.Receipts) > 0) != declared.Has(chain.CapabilityReceipts),
+				(len(got.Logs) > 0) != declared.Has(chain.CapabilityLogs), got.HasReceipts != declared.Has(chain.CapabilityReceipts):
+				t.Errorf("%s: there is something else", kinds)
+			case declared.Has(chain.CapabilityLogs) && !got.HasReceipts && len(got.LogPlaces) != len(got.Logs):
+				t.Errorf("%s: %d places of %d logs", kinds, len(got.LogPlaces), len(got.Logs))
+			}
+			second, err := new(encoder).line(nil, got)
+			if err != nil {
+				return err
+			}
+			var again chain.Frame
+			return new(Parser).Parse(padded(second), nil, &again)
+		})
+		if err != nil {
+			t.Errorf("%s: %v", kinds, err)
 		}
 	}
 }

@@ -2,11 +2,9 @@ package archive
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/crypto"
 
 	"github.com/leani-go/leani/chain"
 	"github.com/leani-go/leani/ingest/verify"
@@ -72,24 +70,13 @@ func (a *Archive) Verify(ctx context.Context, budget Budget, observe func(frames
 	return r, nil
 }
 
-// prove holds a frame against its header, as far as it has one, and tells whether that proves the whole block.
+// prove holds a frame against its header, as far as its material goes, and tells whether that proves the whole block.
 func prove(v *verify.Verifier, f *chain.Frame) (bool, error) {
-	if f.Header == nil {
-		return false, nil
-	}
-	if got := crypto.Keccak256Hash(f.Header); got != f.Hash {
-		return false, fmt.Errorf("block %d: %w: hash %x, the frame says %x", f.Number, ErrHash, got, f.Hash)
-	}
-	const blocks = chain.DetailHeaderRLP | chain.DetailEnvelopes | chain.DetailReceiptEncodings
-	if _, lacks := f.Details.Missing(blocks); lacks || f.Ommers == nil || !f.Complete().Covers(history) {
-		return false, nil
-	}
-	if err := v.Block(&f.Block, verify.Expected{Number: f.Number, Hash: f.Hash}); err != nil {
-		var check *verify.Error
-		if errors.As(err, &check) && check.Check == verify.CheckWithdrawals && !f.Material(chain.CapabilityWithdrawals).Complete() {
-			return false, nil // nobody said that they are there
-		}
+	if err := v.Frame(f, verify.Expected{Number: f.Number, Hash: f.Hash}); err != nil {
 		return false, err
 	}
-	return true, nil
+	r := &f.Verification
+	withdrawals := f.Material(chain.CapabilityWithdrawals).Complete() && r.WithdrawalsRoot.Status != chain.Unavailable
+	return r.HeaderHash.Status == chain.Verified && f.Ommers != nil && r.TransactionsRoot.Status == chain.Verified &&
+		r.ReceiptsRoot.Status == chain.Verified && withdrawals, nil
 }
