@@ -29,6 +29,18 @@ func (h *modelHot) same(o *modelHot) bool {
 	return slices.Equal(h.blocks, o.blocks) && h.attested == o.attested && h.finalized == o.finalized
 }
 
+// contradicted tells whether the blocks leave no place for the attested one.
+func (h *modelHot) contradicted() bool {
+	a, first := h.attested, h.blocks[0]
+	if a.Hash == zeroHash || a.Number+1 < first.Number {
+		return false
+	}
+	if a.Number+1 == first.Number {
+		return first.ParentHash != a.Hash
+	}
+	return !slices.ContainsFunc(h.blocks, func(b modelBlock) bool { return b.BlockRef == a })
+}
+
 func (h *modelHot) String() string {
 	if len(h.blocks) == 0 {
 		return fmt.Sprintf("none, attested %s, finalized %s", h.attested, h.finalized)
@@ -130,6 +142,7 @@ func (w *world) branch(undo int) {
 		}
 	}
 	number, parent, main := w.nextHot(&next)
+	begins := len(next.blocks) == 0
 	for range w.rng.IntN(4) {
 		fork := uint64(0)
 		if !main || w.rng.IntN(6) == 0 {
@@ -148,6 +161,9 @@ func (w *world) branch(undo int) {
 	}
 	if edit.empty() {
 		return
+	}
+	if begins && len(next.blocks) > 0 && next.contradicted() {
+		next.attested = next.finalized
 	}
 	if w.rng.IntN(3) == 0 {
 		w.moveMark(&edit, &next)

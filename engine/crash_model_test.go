@@ -79,6 +79,7 @@ type world struct {
 	hotInFlight  modelHot    // likewise
 	foreign      map[string]bool
 	pins         []pin
+	backups      []backupModel
 	log          []string
 }
 
@@ -188,6 +189,7 @@ func (w *world) open() bool {
 	w.settle()
 	w.verifyCheck()
 	w.verifyQuarantine()
+	w.verifyBackup()
 	return !w.t.Failed()
 }
 
@@ -218,7 +220,7 @@ func (w *world) settle() {
 
 // step does one random thing.
 func (w *world) step() {
-	switch w.rng.IntN(35) {
+	switch w.rng.IntN(36) {
 	default:
 		w.live()
 	case 0, 1, 2, 3, 4, 5:
@@ -252,6 +254,8 @@ func (w *world) step() {
 		w.forgetOrAbort()
 	case 20, 21, 22:
 		w.frames()
+	case 23:
+		w.backup()
 	}
 }
 

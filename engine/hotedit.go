@@ -21,7 +21,8 @@ type HotEdit struct {
 	// empty hot tier is the child of the last block of the files, or lies above it with a gap.
 	Apply []NewBlock
 	// Attested and Finalized move the marks; nil leaves them. They name canonical blocks of the hot tier, as
-	// it is after the steps above, and never move back. Finalized takes Attested along.
+	// it is after the steps above, and never move back. Finalized takes Attested along. The steps above take
+	// Attested back to what is left when they undo its block, or begin an empty tier with another branch.
 	Attested, Finalized *chain.BlockRef
 	// EvictTo removes the blocks below it; 0 removes none. Data files added by the same edit hold either all
 	// of them, byte for byte, or none: then they are no longer retained.
@@ -142,6 +143,7 @@ func (w *hotWindow) lower(n int, change *hotChange) {
 
 // apply appends blocks.
 func (w *hotWindow) apply(list []NewBlock, files []*FileRow, change *hotChange) error {
+	begins := len(w.blocks) == 0
 	for i := range list {
 		b, err := newHotBlock(&list[i])
 		if err != nil {
@@ -155,7 +157,28 @@ func (w *hotWindow) apply(list []NewBlock, files []*FileRow, change *hotChange) 
 		change.applied = append(change.applied, b)
 		change.parts = append(change.parts, list[i].Parts)
 	}
+	if begins && len(list) > 0 {
+		w.overtake(change)
+	}
 	return nil
+}
+
+// overtake takes the attested mark back that a window which begins anew contradicts: its block is no longer
+// retained, and another one may have its place, as long as it is not finalized.
+func (w *hotWindow) overtake(change *hotChange) {
+	attested, any := w.mark(FinalityAttested)
+	first := w.blocks[0]
+	switch b, ok := w.at(attested.Number); {
+	case !any, ok && b.BlockRef == attested:
+		return
+	case first.Number > attested.Number+1, first.Number == attested.Number+1 && first.ParentHash == attested.Hash:
+		return
+	}
+	if finalized, final := w.mark(FinalityFinalized); final {
+		w.marks[FinalityAttested], change.marks[FinalityAttested] = finalized, markSet
+	} else {
+		w.marks[FinalityAttested], change.marks[FinalityAttested] = chain.BlockRef{}, markCleared
+	}
 }
 
 // follows tells why a block cannot come next.
