@@ -11,6 +11,15 @@ const (
 	CompressionZstd    PageCompression = "zstd"
 )
 
+// PartialMaterial says what becomes of blocks that a source does not have whole.
+type PartialMaterial string
+
+// What becomes of them.
+const (
+	PartialRefuse PartialMaterial = "refuse"
+	PartialKeep   PartialMaterial = "keep"
+)
+
 // RawHistory is the [raw_history] table: the chain's own material, kept in sealed files.
 type RawHistory struct {
 	// Enabled keeps raw history.
@@ -40,6 +49,10 @@ type RawHistory struct {
 	// Compression is the codec of pages that log queries do not touch. An extension of this
 	// node.
 	Compression PageCompression `toml:"compression" jsonschema:"enum=none,enum=snappy,enum=deflate,enum=zstd" default:"snappy"`
+	// Partial says what a fill does with blocks that the sources have not as a whole: end with an
+	// error, or keep what archives have of them, apart from the history that answers requests. An
+	// extension of this node.
+	Partial PartialMaterial `toml:"partial" jsonschema:"enum=refuse,enum=keep" default:"refuse"`
 }
 
 // ArtifactStorage is the [artifact_storage] table: where finalized results of processors live.
