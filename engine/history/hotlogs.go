@@ -45,38 +45,41 @@ func newHotTerms(f *chain.LogFilter) (t hotTerms) {
 	return t
 }
 
-// lead finds the clause with the fewest rows in a block. all is set when every row is a candidate.
-func (t *hotTerms) lead(l *hotblock.Logs) (clause []uint32, count int, all bool) {
-	if len(t.clauses) == 0 {
-		return nil, l.Len(), true
-	}
+// lead finds the clause with the fewest rows in a block; -1 stands for all rows.
+func (t *hotTerms) lead(l *hotblock.Logs) (clause, count int) {
+	clause, count = -1, l.Len()
 	for i, c := range t.clauses {
 		n := 0
 		for _, term := range c {
 			n += len(l.Find(term))
 		}
 		if i == 0 || n < count {
-			clause, count = c, n
+			clause, count = i, n
 		}
 		if count == 0 {
 			break
 		}
 	}
-	return clause, count, false
+	return clause, count
+}
+
+// hotPart is a hot block that can have matches, and the clause that leads in it.
+type hotPart struct {
+	entry  *hotEntry
+	clause int
 }
 
 // planHot finds out what the blocks of the hot tier cost.
 func (v *View) planHot(ctx context.Context, r chain.Range, f *chain.LogFilter) error {
-	v.plan.hot = v.hot.cut(r)
-	if len(v.plan.hot) == 0 {
+	blocks := v.hot.cut(r)
+	if len(blocks) == 0 {
 		return nil
 	}
 	v.plan.terms = newHotTerms(f)
 	if v.plan.terms.never {
-		v.plan.hot = nil
 		return nil
 	}
-	for i, e := range v.plan.hot {
+	for i, e := range blocks {
 		if i%checkEvery == checkEvery-1 && ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -87,33 +90,28 @@ func (v *View) planHot(ctx context.Context, r chain.Range, f *chain.LogFilter) e
 		if err != nil {
 			return err
 		}
-		_, n, _ := v.plan.terms.lead(l)
-		v.plan.cost += uint64(n)
+		if clause, n := v.plan.terms.lead(l); n > 0 {
+			v.plan.hot = append(v.plan.hot, hotPart{e, clause})
+			v.plan.cost += uint64(n)
+		}
 	}
 	return nil
 }
 
 // hotLogs yields the matching logs of hot blocks in order.
-func (r *logRun) hotLogs(blocks []*hotEntry, terms *hotTerms) error {
+func (r *logRun) hotLogs(parts []hotPart, terms *hotTerms) error {
 	var found chain.FoundLog
 	var rows []uint32
-	for _, e := range blocks {
+	for _, p := range parts {
 		if r.ctx.Err() != nil {
 			return r.ctx.Err()
 		}
-		if e.Logs == 0 {
-			continue
-		}
-		l, err := r.view.hotLogs(e)
+		l, err := r.view.hotLogs(p.entry)
 		if err != nil {
 			return err
 		}
-		clause, count, all := terms.lead(l)
-		if count == 0 {
-			continue
-		}
-		at := hotPosition{entry: e, found: &found}
-		if all {
+		at := hotPosition{entry: p.entry, found: &found}
+		if p.clause < 0 {
 			for row := range uint32(l.Len()) {
 				if err := r.hotRow(&at, l, row); err != nil {
 					return err
@@ -123,7 +121,7 @@ func (r *logRun) hotLogs(blocks []*hotEntry, terms *hotTerms) error {
 		}
 		lists := 0
 		rows = rows[:0]
-		for _, term := range clause {
+		for _, term := range terms.clauses[p.clause] {
 			if list := l.Find(term); len(list) > 0 {
 				rows = append(rows, list...)
 				lists++

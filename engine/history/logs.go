@@ -24,7 +24,7 @@ type logPlan struct {
 	filter *chain.LogFilter
 	valid  bool
 	parts  []logPart
-	hot    []*hotEntry
+	hot    []hotPart
 	terms  hotTerms // for hot
 	cost   uint64
 }
