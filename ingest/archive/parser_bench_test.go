@@ -2,6 +2,7 @@ package archive
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"github.com/leani-go/leani/chain"
@@ -79,3 +80,38 @@ func BenchmarkOpen(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkFill asks what the pipeline gives from JSON lines to proved blocks, when the sink costs nothing; MB/s are of
+// JSON.
+func BenchmarkFill(b *testing.B) {
+	frames := realFrames(b)
+	s, err := OpenSource(writeArchive(b, frames, 0), chain.MainnetChainID)
+	if err != nil {
+		b.Fatal(err)
+	}
+	var total int64
+	for _, o := range s.archive.manifest.Objects {
+		total += o.Bytes
+	}
+	for _, workers := range []int{1, 2} {
+		b.Run(fmt.Sprintf("workers=%d", workers), func(b *testing.B) {
+			b.SetBytes(total)
+			for b.Loop() {
+				_, err := ingest.Fill(context.Background(), ingest.Options{
+					Source: s, Ranges: pairs(frames), Workers: workers,
+					Sink: func(context.Context, func(chain.Range)) ingest.Sink { return discard{} },
+				})
+				if err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+type discard struct{}
+
+func (discard) Add(*chain.Block) error { return nil }
+func (discard) Cut() error             { return nil }
+func (discard) Pending() int           { return 0 }
+func (discard) Close(bool) error       { return nil }
