@@ -179,12 +179,15 @@ func (f *failover) run(ctx context.Context) error {
 		if gap != nil && (first || len(plan) == 0) {
 			return f.exhausted(*gap)
 		}
-		culprit, err := f.fill(ctx, plan)
-		if err != nil && culprit == nil {
-			return err
-		}
-		if culprit != nil {
+		switch culprit, err := f.fill(ctx, plan); {
+		case culprit != nil:
 			f.giveUp(f.of[culprit.name], err)
+		case err != nil:
+			return err
+		case gap != nil:
+			return f.exhausted(*gap)
+		default:
+			return nil
 		}
 	}
 }

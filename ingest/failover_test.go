@@ -342,3 +342,23 @@ func TestRefusedBlock(t *testing.T) {
 		t.Error(outcome.Failures[0].Block, outcome.Supplied)
 	}
 }
+
+// A sink that does not say what became durable gets every block once.
+func TestSilentSink(t *testing.T) {
+	blocks := 0
+	outcome, err := FillFrom(t.Context(), []Candidate{candidateOf("one", 0, newFakeSource(30))}, Options{
+		Ranges: []chain.Range{{From: 0, To: testBlocks}},
+		Sink:   func(context.Context, func(chain.Range)) Sink { return silent{&blocks} },
+	}, nil)
+	if err != nil || blocks != testBlocks || outcome.Blocks != testBlocks || outcome.Committed != 0 {
+		t.Error(blocks, outcome, err)
+	}
+}
+
+// silent is a sink that counts blocks and says nothing.
+type silent struct{ blocks *int }
+
+func (s silent) Add(*chain.Block) error { *s.blocks++; return nil }
+func (silent) Cut() error               { return nil }
+func (silent) Pending() int             { return 0 }
+func (silent) Close(bool) error         { return nil }

@@ -3,11 +3,14 @@ package ingest
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/leani-go/leani/chain"
+	"github.com/leani-go/leani/ingest/remote"
 	"github.com/leani-go/leani/internal/shareddata"
 )
 
@@ -41,6 +44,36 @@ func BenchmarkFill(b *testing.B) {
 			b.ReportMetric(cpu.Seconds()/b.Elapsed().Seconds(), "cores")
 		})
 	}
+}
+
+// BenchmarkFillMirror asks what a mirror costs beside a folder: the same fill with the file fetched over a
+// loopback connection first, from a server in the same process, which takes part of the processor time.
+func BenchmarkFillMirror(b *testing.B) {
+	server := httptest.NewServer(http.FileServer(http.Dir(shareddata.Path(b, "chainlab-800"))))
+	defer server.Close()
+	temporary := NewTemporary(b.TempDir(), 1<<30)
+	folder, err := OpenEraFolder(shareddata.Path(b, "chainlab-800"), "chainlab")
+	if err != nil {
+		b.Fatal(err)
+	}
+	all := folder.Catalog().Entries()[0]
+	b.ReportAllocs()
+	b.SetBytes(all.Size)
+	cpu := processorTime(b)
+	for b.Loop() {
+		_, err := FillFrom(context.Background(), []Candidate{{ID: "mirror", Open: func(ctx context.Context) (Source, error) {
+			return openOrNil(OpenEraMirror(ctx, server.URL+"/", "chainlab", temporary, remote.Options{}))
+		}}}, Options{
+			Ranges: []chain.Range{all.Range}, Workers: 2,
+			Sink: func(context.Context, func(chain.Range)) Sink { return discard{} },
+		}, nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	blocks := float64(b.N) * float64(all.Range.Len())
+	b.ReportMetric(blocks/b.Elapsed().Seconds(), "blocks/s")
+	b.ReportMetric(float64((processorTime(b)-cpu).Microseconds())/blocks, "cpu-us/block")
 }
 
 // processorTime is what the process has used so far.

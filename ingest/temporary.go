@@ -11,8 +11,8 @@ import (
 // ErrTemporaryDisk means that a file needs more temporary disk space than there may be.
 var ErrTemporaryDisk = errors.New("the limit of temporary disk space is too small for the file")
 
-// Temporary is disk space for files while they are read. Its files have no names, so that nothing of
-// them is left behind, whatever ends the process. It is safe for concurrent use.
+// Temporary is disk space for files while they are read. Their names are removed as soon as they are
+// made, so that nothing in them is left behind, whatever ends the process. It is safe for concurrent use.
 type Temporary struct {
 	dir   string
 	limit int64

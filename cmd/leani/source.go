@@ -35,9 +35,10 @@ func sourcesInOrder(c *config.Config) []*config.HistorySource {
 // candidates are the history sources of the settings.
 func candidates(c *config.Config, log *slog.Logger) []ingest.Candidate {
 	var list []ingest.Candidate
+	temporary := temporaryFor(c)
 	for _, entry := range sourcesInOrder(c) {
 		list = append(list, ingest.Candidate{ID: entry.ID, Priority: int(entry.Priority), Open: func(ctx context.Context) (ingest.Source, error) {
-			return openSource(ctx, c, entry, log)
+			return openSource(ctx, c, entry, temporary, log)
 		}})
 	}
 	return list
@@ -45,7 +46,7 @@ func candidates(c *config.Config, log *slog.Logger) []ingest.Candidate {
 
 // openSource opens a history source. Its errors, and those of its plans, say what to do. closeSource
 // closes it.
-func openSource(ctx context.Context, c *config.Config, entry *config.HistorySource, log *slog.Logger) (ingest.Source, error) {
+func openSource(ctx context.Context, c *config.Config, entry *config.HistorySource, temporary *ingest.Temporary, log *slog.Logger) (ingest.Source, error) {
 	switch {
 	case entry.Kind == config.SourceArchive:
 		source, err := archive.OpenSource(entry.Manifest, c.Chain.ChainID)
@@ -54,7 +55,7 @@ func openSource(ctx context.Context, c *config.Config, entry *config.HistorySour
 		}
 		return source, nil
 	case entry.Mirror():
-		mirror, err := ingest.OpenEraMirror(ctx, entry.Endpoint, c.Chain.FilePrefix(), temporaryFor(c), remote.Options{
+		mirror, err := ingest.OpenEraMirror(ctx, entry.Endpoint, c.Chain.FilePrefix(), temporary, remote.Options{
 			AllowInsecure: entry.AllowInsecureHTTP,
 			Connections:   c.Budgets.SourceConcurrency,
 			Retrying: func(err error, wait time.Duration) {
@@ -89,8 +90,7 @@ func hasMirror(c *config.Config) bool {
 	return slices.ContainsFunc(c.Sources.History, func(s config.HistorySource) bool { return s.Mirror() })
 }
 
-// temporaryFor is the place of files fetched from a mirror. Mirrors are read by turns, so that a budget for
-// each is one for all.
+// temporaryFor is the place of files fetched from mirrors, for all of them.
 func temporaryFor(c *config.Config) *ingest.Temporary {
 	bytes := min(c.Budgets.TemporaryDiskBytes, math.MaxInt64)
 	return ingest.NewTemporary(filepath.Join(c.DataDir, "temporary"), int64(bytes-bytes/temporaryShare))

@@ -160,7 +160,7 @@ func (s stored) sources(ctx context.Context, o nodeOptions) (r sourcesReport, er
 
 // listed opens a source and lists it.
 func (stored) listed(ctx context.Context, o nodeOptions, entry *config.HistorySource) (l listing, err error) {
-	source, err := openSource(ctx, o.settings, entry, o.log)
+	source, err := openSource(ctx, o.settings, entry, temporaryFor(o.settings), o.log)
 	if err != nil {
 		return l, err
 	}

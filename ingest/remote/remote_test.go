@@ -539,3 +539,40 @@ func TestEndpoints(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// No more requests are under way than connections are allowed.
+// SRC-009
+func TestConnections(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var (
+			mu            sync.Mutex
+			busy, busiest int
+		)
+		f, _ := server(t, Options{Connections: 3, PieceBytes: 10 << 10}, func(_ int, w http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			busy++
+			busiest = max(busiest, busy)
+			mu.Unlock()
+			select {
+			case <-time.After(time.Second):
+			case <-r.Context().Done():
+			}
+			mu.Lock()
+			busy--
+			mu.Unlock()
+			serve(w, r)
+		})
+		var both sync.WaitGroup
+		for range 2 {
+			both.Go(func() {
+				if got, err := fetch(f); err != nil || !bytes.Equal(got, content) {
+					t.Error(err)
+				}
+			})
+		}
+		both.Wait()
+		if busiest != 3 {
+			t.Errorf("%d requests at a time", busiest)
+		}
+	})
+}
