@@ -35,6 +35,7 @@ type storedNode struct {
 	engine   *engine.Engine
 	history  *history.Store
 	failures []sourceFailure // of the last fill
+	kept     uint64          // frames of partial material, by the last fill
 	// told is set once a command has reported the failure of the store, which closing it repeats.
 	told bool
 }
@@ -197,13 +198,15 @@ func (n *storedNode) status(context.Context) (statusReport, error) {
 		r.Logs += uint64(b.Logs)
 	}
 	r.Space = spaceOf(n.engine.Space())
-	return r, nil
+	partial, err := v.Partial()
+	r.Partial = partialReports(partial)
+	return r, err
 }
 
 // spaceOf names the classes of disk space.
 func spaceOf(s engine.Space) spaceReport {
 	return spaceReport{
-		Data: s.Data, Index: s.Index, Senders: s.Senders, Replaced: s.Retired,
+		Data: s.Data, Index: s.Index, Senders: s.Senders, Frames: s.Frames, Replaced: s.Retired,
 		Temporary: s.Temporary, Database: s.Database, Total: s.Total(),
 	}
 }

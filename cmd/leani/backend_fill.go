@@ -64,9 +64,14 @@ func (n *storedNode) fill(ctx context.Context, blocks chain.Range, observe func(
 		}
 	})
 	stop()
-	n.failures = nil
+	n.failures, n.kept = nil, 0
 	for _, f := range outcome.Failures {
 		n.failures = append(n.failures, sourceFailure{f.Source, f.File, f.Block, f.Err.Error()})
+	}
+	if err != nil {
+		err = n.keepPartial(ctx, blocks, err, func(more progress.Count) {
+			observe(progress.Count{Blocks: outcome.Blocks + more.Blocks, Bytes: outcome.Bytes})
+		})
 	}
 	if maintenanceErr := <-maintenance; maintenanceErr != nil {
 		err = errors.Join(err, fmt.Errorf("merge index files: %w", maintenanceErr))

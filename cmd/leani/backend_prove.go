@@ -9,6 +9,7 @@ import (
 	"github.com/leani-go/leani/chain"
 	"github.com/leani-go/leani/engine"
 	"github.com/leani-go/leani/engine/history"
+	"github.com/leani-go/leani/ingest/verify"
 	"github.com/leani-go/leani/internal/progress"
 )
 
@@ -16,10 +17,11 @@ import (
 func (n *storedNode) prove(ctx context.Context, blocks chain.Range, observe func(progress.Count)) (provedReport, error) {
 	var done atomic.Uint64
 	proved, err := n.history.Verify(ctx, history.VerifyOptions{
-		NewProver: func() history.Prover { return new(rootProver) },
-		Blocks:    blocks,
-		Senders:   true,
-		OnBlocks:  func(more int) { observe(progress.Count{Blocks: done.Add(uint64(more))}) },
+		NewProver:      func() history.Prover { return new(rootProver) },
+		NewFrameProver: func() history.FrameProver { return new(verify.Verifier) },
+		Blocks:         blocks,
+		Senders:        true,
+		OnBlocks:       func(more int) { observe(progress.Count{Blocks: done.Add(uint64(more))}) },
 	})
 	if err != nil {
 		return provedReport{}, err

@@ -33,8 +33,9 @@ func (n *storedNode) verify(ctx context.Context, observe func(progress.Count)) (
 	r.Files, r.Bytes = uint64(checked.Files), uint64(checked.Bytes)
 	var blocks atomic.Uint64
 	proved, err := n.history.Verify(ctx, history.VerifyOptions{
-		NewProver: func() history.Prover { return new(rootProver) },
-		OnBlocks:  func(more int) { observe(progress.Count{Blocks: blocks.Add(uint64(more))}) },
+		NewProver:      func() history.Prover { return new(rootProver) },
+		NewFrameProver: func() history.FrameProver { return new(verify.Verifier) },
+		OnBlocks:       func(more int) { observe(progress.Count{Blocks: blocks.Add(uint64(more))}) },
 	})
 	if err != nil {
 		return r, err

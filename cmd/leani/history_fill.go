@@ -88,12 +88,13 @@ func historyFill(ctx context.Context, a *app, span blockSpan, asJSON bool) error
 		reporter *progress.Reporter
 		missing  uint64
 		failures []sourceFailure
+		partial  uint64
 	)
 	err := withNode(ctx, a, false, func(_ *config.Config, n node) error {
 		missing = n.missing(span.half())
 		reporter = a.reporter("history fill", missing, asJSON)
 		err := n.fill(ctx, span.half(), reporter.Report)
-		failures = n.sourceFailures()
+		failures, partial = n.sourceFailures(), n.keptPartial()
 		return err
 	})
 	if asJSON {
@@ -119,6 +120,9 @@ func historyFill(ctx context.Context, a *app, span blockSpan, asJSON bool) error
 	summary := reporter.Finish()
 	switch {
 	case asJSON:
+	case partial > 0:
+		_, err = fmt.Fprintf(a.stdout, "%s stored as far as the sources have them, %s in part: %s. `leani history status` lists what is there.\n",
+			span.subject(), counted(partial, "block"), summary)
 	case missing == 0:
 		_, err = fmt.Fprintf(a.stdout, "%s stored already.\n", span.subject())
 	default:

@@ -43,8 +43,10 @@ func historyStatus(ctx context.Context, a *app, n node, asJSON bool) error {
 
 func printStatus(w io.Writer, s statusReport) error {
 	if s.Head == nil {
-		_, err := fmt.Fprintf(w, "chain id %d: no blocks yet\n", s.ChainID)
-		return err
+		if _, err := fmt.Fprintf(w, "chain id %d: no blocks yet\n", s.ChainID); err != nil {
+			return err
+		}
+		return printPartialStatus(w, s.Partial)
 	}
 	fmt.Fprintf(w, "chain id      %d\nhead          %d %s\n", s.ChainID, s.Head.Number, s.Head.Hash)
 	for _, c := range s.Coverage {
@@ -53,5 +55,8 @@ func printStatus(w io.Writer, s statusReport) error {
 	_, err := fmt.Fprintf(w, "in all        %s, %s, %s\nfiles         %s, %s\n",
 		counted(s.Blocks, "block"), counted(s.Transactions, "transaction"), counted(s.Logs, "log"),
 		humanize.Comma(int64(s.Files)), humanize.IBytes(s.FileBytes))
-	return err
+	if err != nil {
+		return err
+	}
+	return printPartialStatus(w, s.Partial)
 }

@@ -27,14 +27,17 @@ func printInventory(out io.Writer, inv *engine.Inventory, space engine.Space, lo
 	}
 	fmt.Fprint(w, "\ncoverage\tblocks\n")
 	for _, c := range inv.Coverage {
-		fmt.Fprintf(w, "%s\t%d to %d\n", c.Field, c.From, c.To-1)
+		if c.Profile == engine.ProfileComplete {
+			fmt.Fprintf(w, "%s\t%d to %d\n", c.Field, c.From, c.To-1)
+		}
 	}
+	printPartial(w, inv)
 	fmt.Fprint(w, "\ndisk space\tbytes\n")
 	for _, class := range []struct {
 		name  string
 		bytes int64
 	}{
-		{"data", space.Data}, {"data before compression", logical}, {"index", space.Index}, {"senders", space.Senders},
+		{"data", space.Data}, {"data before compression", logical}, {"index", space.Index}, {"senders", space.Senders}, {"frames", space.Frames},
 		{"replaced", space.Retired}, {"temporary", space.Temporary}, {"database", space.Database}, {"in all", space.Total()},
 	} {
 		fmt.Fprintf(w, "%s\t%d\n", class.name, class.bytes)

@@ -50,6 +50,8 @@ type node interface {
 	// sourceFailures are the failures of sources in the last fill that others made good or, with
 	// an error of fill, did not.
 	sourceFailures() []sourceFailure
+	// keptPartial counts the blocks of which the last fill kept partial material, and nothing else.
+	keptPartial() uint64
 	// prune removes blocks of the store.
 	prune(ctx context.Context, req pruneRequest) (pruneReport, error)
 	// export writes stored blocks as era files.
@@ -118,6 +120,8 @@ type statusReport struct {
 	Files        uint64      `json:"files"`
 	FileBytes    uint64      `json:"fileBytes"`
 	Space        spaceReport `json:"space"`
+	// Partial is material of blocks that are not whole. It is no part of the above but of files and space.
+	Partial []partialReport `json:"partial"`
 }
 
 // spaceReport says what the store takes on disk, in bytes by class.
@@ -125,6 +129,7 @@ type spaceReport struct {
 	Data      int64 `json:"data"`
 	Index     int64 `json:"index"`
 	Senders   int64 `json:"senders"`
+	Frames    int64 `json:"frames"`   // partial material
 	Replaced  int64 `json:"replaced"` // replaced files that are still held
 	Temporary int64 `json:"temporary"`
 	Database  int64 `json:"database"`

@@ -73,6 +73,8 @@ func (f *fakeNode) fill(ctx context.Context, blocks chain.Range, observe func(pr
 
 func (f *fakeNode) sourceFailures() []sourceFailure { return f.failures }
 
+func (f *fakeNode) keptPartial() uint64 { return 0 }
+
 func (f *fakeNode) missing(blocks chain.Range) uint64 { return blocks.Len() }
 
 func (f *fakeNode) sources(context.Context, nodeOptions) (sourcesReport, error) {
