@@ -143,7 +143,21 @@ func listCovers[T comparable](list, other []T) bool {
 	return len(list) == 0 || len(other) > 0 && subset(other, list)
 }
 
+// subset tells whether every value of a list is one of another.
 func subset[T comparable](list, of []T) bool {
+	const few = 1 << 12 // comparisons that cost less than a table
+	if len(list)*len(of) > few {
+		table := make(map[T]struct{}, len(of))
+		for _, v := range of {
+			table[v] = struct{}{}
+		}
+		for _, v := range list {
+			if _, ok := table[v]; !ok {
+				return false
+			}
+		}
+		return true
+	}
 	for _, v := range list {
 		if !slices.Contains(of, v) {
 			return false

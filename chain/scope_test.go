@@ -171,6 +171,15 @@ func TestScopeMatches(t *testing.T) {
 			t.Errorf("%s: got %v want %v", name, got, c.want)
 		}
 	}
+	// Long lists are compared like short ones.
+	var long FilterScope
+	for i := range 1000 {
+		long.Addresses = append(long.Addresses, common.Address{byte(i), byte(i >> 8)})
+	}
+	part := FilterScope{Addresses: long.Addresses[300:900]}
+	if !long.Covers(&part) || !long.Covers(&long) || part.Covers(&long) {
+		t.Error("long lists")
+	}
 	// Senders and recipients never stand in for one another.
 	from := &FilterScope{Senders: []common.Address{{1}}}
 	to := &FilterScope{Recipients: []common.Address{{1}}}

@@ -89,6 +89,9 @@ func (p *Parser) members() {
 			f.Finality = parseWord(s, parseFinality)
 		case 11:
 			for more := s.list(); more; more = s.element() {
+				if len(f.Provenance) == maximumSteps {
+					s.fail("a way of more than %d steps", maximumSteps)
+				}
 				f.Provenance = append(f.Provenance, s.provenance())
 			}
 		case 12:

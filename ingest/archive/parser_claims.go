@@ -33,6 +33,9 @@ func (p *Parser) scope() *chain.FilterScope {
 			scope.Addresses = s.addresses()
 		case 2:
 			for more := s.list(); more; more = s.element() {
+				if len(scope.Topics) == maximumTopics {
+					s.fail("a scope of more than %d topics", maximumTopics)
+				}
 				scope.Topics = append(scope.Topics, s.topicFilter())
 			}
 		case 3:
@@ -113,6 +116,14 @@ func (s *scanner) optionalText() string {
 	return string(s.str())
 }
 
+// Bounds of what a frame says about itself. They are far above any real one, and keep a line from taking several
+// times its length in memory, and its scopes from taking forever to compare.
+const (
+	maximumSteps      = 1024 // of its way
+	maximumProjection = 4096 // columns of a step
+	maximumTopics     = 256  // restrictions of a scope
+)
+
 var (
 	provenanceShape = shape{
 		names:    []string{"source_id", "source_kind", "trust", "range", "object", "observed_at_unix_ms", "projection"},
@@ -140,6 +151,9 @@ func (s *scanner) provenance() (p chain.Provenance) {
 			p.ObservedAt = s.integer(math.MaxUint64)
 		case 6:
 			for more := s.list(); more; more = s.element() {
+				if len(p.Projection) == maximumProjection {
+					s.fail("a projection of more than %d columns", maximumProjection)
+				}
 				p.Projection = append(p.Projection, string(s.str()))
 			}
 		}

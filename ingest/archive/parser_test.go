@@ -195,6 +195,11 @@ func TestReceiptsWithoutEncoding(t *testing.T) {
 	}
 }
 
+// shortStep is a step of a frame's way in as few letters as possible.
+func shortStep(projection string) string {
+	return `{"source_id":"","source_kind":"Synthetic","trust":"Untrusted","observed_at_unix_ms":0,"projection":[` + projection + `]}`
+}
+
 // TestParseRefusals changes one member of a good line.
 func TestParseRefusals(t *testing.T) {
 	hash := madeHash(1)
@@ -226,10 +231,13 @@ func TestParseRefusals(t *testing.T) {
 		"no scope":            {"logs", `{"Filtered":{"value":[],"completeness":"Partial"}}`, "member scope is missing"},
 		"range backwards":     {"logs", `{"Filtered":{"value":[],"completeness":"Partial","scope":{"block_range":{"start":2,"end":1},"addresses":[],"topics":[],"transaction_hashes":[],"transaction_types":[]}}}`, "ends with 1 before it starts with 2"},
 		"position 256":        {"logs", `{"Filtered":{"value":[],"completeness":"Partial","scope":{"addresses":[],"topics":[{"position":256,"alternatives":[]}],"transaction_hashes":[],"transaction_types":[]}}}`, "256 is above 255"},
+		"many topics":         {"logs", `{"Filtered":{"value":[],"completeness":"Partial","scope":{"addresses":[],"topics":[` + strings.Repeat(`{"position":0,"alternatives":[]},`, 256) + `{"position":0,"alternatives":[]}],"transaction_hashes":[],"transaction_types":[]}}}`, "more than 256 topics"},
 		"five topics":         {"logs", `{"Complete":[` + fmt.Sprintf(logText, strings.Repeat(numbers(hash[:])+",", 4)+numbers(hash[:]), "null") + `]}`, "more than 4 topics"},
 		"log count":           {"logs", `{"Complete":[` + fmt.Sprintf(logText, "", "null") + `]}`, "1 logs, the receipts have 0"},
 		"header RLP":          {"header", `{"Complete":{"rlp":[1,2,3]}}`, "header: "},
 		"unknown trust":       {"provenance", `[{"source_id":"x","source_kind":"Synthetic","trust":"Full","observed_at_unix_ms":0,"projection":[]}]`, `unknown trust "Full"`},
+		"long way":            {"provenance", "[" + strings.Repeat(shortStep("")+",", 1024) + shortStep("") + "]", "more than 1024 steps"},
+		"wide projection":     {"provenance", "[" + shortStep(strings.Repeat(`"",`, 4096)+`""`) + "]", "more than 4096 columns"},
 		"six checks":          {"verification", `{"header_hash":` + notChecked + `}`, "member parent_continuity is missing"},
 		"deep":                {"new", strings.Repeat("[", 40) + strings.Repeat("]", 40), "nested more than 32 deep"},
 		"unknown, not JSON":   {"new", "[1,]", "not a value of JSON"},
