@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/leani-go/leani/chain"
 	"github.com/leani-go/leani/engine/internal/crashfs"
@@ -23,6 +24,8 @@ type script struct {
 	// ack is called with the files that must be there from now on; doubt before every commit
 	// with those that may be there if the commit does not return.
 	ack, doubt func(files []modelFile)
+	// hot is the acknowledged hot tier, hotDoubt what it may be if the commit does not return.
+	hot, hotDoubt modelHot
 	// broken, if set, is called with the engine after an error, before it is closed.
 	broken func(e *Engine, pin pin)
 }
@@ -34,9 +37,9 @@ func file(kind Kind, level uint8, from, to uint64) modelFile {
 func (s *script) run() error {
 	var live []modelFile
 	var held pin
-	commit := func(e *Engine, add, remove []modelFile) error {
+	commitHot := func(e *Engine, add, remove []modelFile, change HotEdit, hot modelHot) error {
 		w := &world{engine: e}
-		edit := Edit{}
+		edit := Edit{Hot: change}
 		next := []modelFile{}
 		for _, f := range live {
 			if !containsFile(remove, f) {
@@ -55,13 +58,25 @@ func (s *script) run() error {
 			edit.Add = append(edit.Add, row)
 		}
 		s.doubt(next)
+		s.hotDoubt = hot
 		if err := e.Commit(context.Background(), edit); err != nil {
 			return err
 		}
-		live = next
+		live, s.hot = next, hot
 		s.ack(live)
 		return nil
 	}
+	commit := func(e *Engine, add, remove []modelFile) error {
+		return commitHot(e, add, remove, HotEdit{}, s.hot)
+	}
+	hot := func(branch, n uint64, parent common.Hash) modelBlock {
+		b := modelBlock{BlockRef: chain.BlockRef{Number: n, Hash: branchHash(branch, n), ParentHash: parent}}
+		for i := range b.parts {
+			b.parts[i] = fmt.Sprintf("part %d of %s", i, b.BlockRef)
+		}
+		return b
+	}
+	h9, h10, h11, fork := hot(0, 9, blockHash(8)), hot(0, 10, blockHash(9)), hot(0, 11, blockHash(10)), hot(7, 10, blockHash(9))
 	d1, d2, d12 := file(KindData, 0, 0, 4), file(KindData, 0, 4, 9), file(KindData, 0, 0, 9)
 	s1, s12 := file(KindSenders, 0, 0, 4), file(KindSenders, 0, 0, 9)
 	f1, f2 := file(KindFrames, 1, 2, 6), file(KindFrames, 3, 4, 9)
@@ -72,7 +87,11 @@ func (s *script) run() error {
 			if err := commit(e, []modelFile{d1, s1, i1, f1}, nil); err != nil {
 				return err
 			}
-			return commit(e, []modelFile{d2, i2, f2}, nil)
+			if err := commit(e, []modelFile{d2, i2, f2}, nil); err != nil {
+				return err
+			}
+			return commitHot(e, nil, nil, HotEdit{Apply: []NewBlock{h9.edit(), fork.edit()}, Attested: &fork.BlockRef},
+				modelHot{blocks: []modelBlock{h9, fork}, attested: fork.BlockRef})
 		},
 		func(e *Engine) error {
 			held = pin{snapshot: e.Acquire(), files: live}
@@ -90,7 +109,13 @@ func (s *script) run() error {
 			if err := e.reap(); err != nil {
 				return err
 			}
-			return commit(e, []modelFile{file(KindData, 0, 9, 12)}, nil)
+			branch := HotEdit{Undo: []chain.BlockRef{fork.BlockRef}, Apply: []NewBlock{h10.edit(), h11.edit()}, Finalized: &h9.BlockRef}
+			next := modelHot{blocks: []modelBlock{h9, h10, h11}, attested: h9.BlockRef, finalized: h9.BlockRef}
+			if err := commitHot(e, nil, nil, branch, next); err != nil {
+				return err
+			}
+			next.blocks = nil
+			return commitHot(e, []modelFile{file(KindData, 0, 9, 12)}, nil, HotEdit{EvictTo: 12}, next)
 		},
 	}
 	for _, session := range sessions {
@@ -133,7 +158,7 @@ func scriptLength(t *testing.T) int {
 }
 
 // verifyReopened opens the store on what a disturbance left and compares.
-func verifyReopened(t *testing.T, disk vfs.FS, acknowledged, inDoubt []modelFile) {
+func verifyReopened(t *testing.T, disk vfs.FS, s *script, acknowledged, inDoubt []modelFile) {
 	t.Helper()
 	e, err := Open(testOptions(disk))
 	if err != nil {
@@ -146,6 +171,14 @@ func verifyReopened(t *testing.T, disk vfs.FS, acknowledged, inDoubt []modelFile
 	}
 	if !sameFiles(got, acknowledged) && !sameFiles(got, inDoubt) {
 		t.Errorf("got %v\nacknowledged %v\nin doubt %v", describe(got), describe(acknowledged), describe(inDoubt))
+	}
+	hot, err := readHot(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := sameFiles(got, acknowledged) && hot.same(&s.hot)
+	if after := sameFiles(got, inDoubt) && hot.same(&s.hotDoubt); !before && !after {
+		t.Errorf("got recent blocks %v\nacknowledged %v\nin doubt %v", &hot, &s.hot, &s.hotDoubt)
 	}
 	if report := mustCheck(t, e); len(report.Waiting) > 0 {
 		t.Errorf("leaked files: %v", report.Waiting)
@@ -172,7 +205,7 @@ func TestCrashAtEveryOperation(t *testing.T) {
 				doubt: func(files []modelFile) { inDoubt = files },
 			}
 			_ = s.run()
-			verifyReopened(t, m.Crash(), acknowledged, inDoubt)
+			verifyReopened(t, m.Crash(), s, acknowledged, inDoubt)
 			if t.Failed() {
 				t.Fatalf("%s, %d%% of unsynced data survive", m, percent)
 			}
@@ -220,8 +253,8 @@ func TestErrorAtEveryOperation(t *testing.T) {
 		if after := m.After(); len(after) > tried+passedBefore {
 			t.Errorf("changes after the failure: %v", after[tried:])
 		}
-		verifyReopened(t, disk.CrashClone(vfs.CrashCloneCfg{}), acknowledged, inDoubt)
-		verifyReopened(t, disk, acknowledged, inDoubt)
+		verifyReopened(t, disk.CrashClone(vfs.CrashCloneCfg{}), s, acknowledged, inDoubt)
+		verifyReopened(t, disk, s, acknowledged, inDoubt)
 		if t.Failed() {
 			t.Fatalf("error at %s", m)
 		}

@@ -71,7 +71,7 @@ func TestCrashModel(t *testing.T) {
 		}
 	}
 	t.Logf("%d histories: %+v", n, l.done)
-	if d := l.done; d.crashes < n || d.Repacks < n/2 || d.IndexMerges < n/4 || d.prunes < n/4 {
+	if d := l.done; d.crashes < n || d.Repacks < n/2 || d.IndexMerges < n/4 || d.sealed < n/2 || d.prunes < n/4 {
 		t.Errorf("the histories do too little: %+v", d)
 	}
 }
@@ -85,6 +85,7 @@ type crashLab struct {
 		CompactStats
 		crashes  int
 		prunes   int // that removed something
+		sealed   int // blocks that became files
 		inFlight int // crashes that a run survived which was not acknowledged
 	}
 }
@@ -114,6 +115,7 @@ type world struct {
 
 	mu    sync.Mutex  // guards has and doubt, which the writer's goroutine changes too
 	has   []bool      // the acknowledged blocks of the chain
+	final uint64      // one past the acknowledged finalized block
 	doubt chain.Range // the run that was in flight when the machine crashed, empty for none
 	gone  chain.Range // the range that was being pruned when the machine crashed, empty for none
 	// senders are the blocks whose senders were acknowledged and not touched by a repack since.
@@ -148,6 +150,7 @@ func (l *crashLab) run(t *testing.T, seed uint64) {
 	case 1:
 		w.opts.BuilderMemory = int64(10_000 + w.rng.IntN(20_000)) // a builder of few logs takes 9,000
 	}
+	w.opts.Recent = RecentOptions{MinimumBlocks: 1 + seed%3, SoftBytes: 1 + int64(seed%2)<<40}
 	w.disk = vfs.NewCrashableMem()
 	for range 2 + w.rng.IntN(3) {
 		if w.session(); t.Failed() {
@@ -285,6 +288,7 @@ func (w *world) verify() {
 			return
 		}
 	}
+	w.verifyHot()
 	w.ask()
 }
 
@@ -314,7 +318,9 @@ func (w *world) askView(v *View, has []bool) {
 
 // step does one random thing.
 func (w *world) step() {
-	switch w.rng.IntN(18) {
+	switch w.rng.IntN(26) {
+	default:
+		w.live()
 	case 0, 1, 2, 3, 4, 5:
 		w.write()
 	case 6:
@@ -344,6 +350,11 @@ func (w *world) step() {
 // plan picks blocks that are not retained: up to three pieces, in any order.
 func (w *world) plan() (blocks []uint64) {
 	chosen := slices.Clone(w.has)
+	if hot := w.hotRange(); !hot.Empty() { // no file lies above recent blocks
+		for i := hot.From - w.chain.first; i < uint64(len(chosen)); i++ {
+			chosen[i] = true
+		}
+	}
 	for range 1 + w.rng.IntN(3) {
 		i := w.rng.IntN(len(chosen))
 		for range 1 + w.rng.IntN(24) {
@@ -536,6 +547,9 @@ func (w *world) fillSenders() {
 	switch {
 	case err == nil:
 		copy(w.senders, w.has)
+		for n, hot := uint64(0), w.hotRange(); n < hot.Len(); n++ { // recent blocks have no file of senders
+			w.senders[hot.From+n-w.chain.first] = false
+		}
 	case !errors.Is(err, context.Canceled) || ctx.Err() == nil:
 		w.expectStopped("fill senders", err)
 	}
@@ -570,6 +584,7 @@ func (w *world) complete(digest [32]byte) {
 	if !w.open(false) {
 		return
 	}
+	w.sealAll()
 	g := w.newWriting(context.Background())
 	for i, ok := range w.has {
 		if ok {

@@ -44,6 +44,10 @@ type PruneReport struct {
 // would move back, and blocks that they know of would look as if they never were.
 var ErrPruneHead = errors.New("the range holds the highest retained block")
 
+// ErrPruneRecent is returned by Prune for a range with recent blocks, which are in no file yet: they go once they
+// are sealed.
+var ErrPruneRecent = errors.New("the range holds recent blocks")
+
 // Prune removes exactly the blocks of a range from the history, with their senders and their entries in
 // indexes; what is not retained of it does not matter. Data files that reach out of the range are written
 // again without it, index files are cut. All of it is one commit: after a crash all blocks of the range are
@@ -136,6 +140,9 @@ func (s *Store) prune(ctx context.Context, r chain.Range, opts PruneOptions) (re
 	defer v.Close()
 	if head, ok := v.Head(); ok && !opts.Head && r.Contains(head) {
 		return report, fmt.Errorf("prune blocks [%d, %d): %w, %d", r.From, r.To, ErrPruneHead, head)
+	}
+	if recent := v.hot.span; !recent.Intersect(r).Empty() {
+		return report, fmt.Errorf("prune blocks [%d, %d): %w, %v", r.From, r.To, ErrPruneRecent, recent)
 	}
 	p := pruning{store: s, view: v, gone: r, opts: opts}
 	defer p.abort()

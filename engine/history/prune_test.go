@@ -17,7 +17,16 @@ import (
 // pruneSome prunes a random range.
 func (w *world) pruneSome() {
 	from := w.chain.first + uint64(w.rng.IntN(len(w.has)))
-	_ = w.prune(chain.Range{From: from, To: from + 1 + uint64(w.rng.IntN(len(w.has)/2))})
+	r := chain.Range{From: from, To: from + 1 + uint64(w.rng.IntN(len(w.has)/2))}
+	if hot := w.hotRange(); !r.Intersect(hot).Empty() {
+		if _, err := w.store.Prune(context.Background(), r, PruneOptions{Head: true}); !errors.Is(err, ErrPruneRecent) {
+			w.expectStopped("prune of recent blocks", err)
+		}
+		if r.To = hot.From; r.Empty() {
+			return
+		}
+	}
+	_ = w.prune(r)
 	if !w.machine.Stopped() {
 		w.ask()
 	}
