@@ -19,6 +19,8 @@ func TestTwoNodesOnOneStore(t *testing.T) {
 	s := l.serve()
 	for _, args := range [][]string{
 		{"serve"}, fillArgs(bundledSpans[1]), {"history", "status"}, {"db", "verify"}, {"db", "inspect"}, {"db", "keys"},
+		{"db", "compact"}, {"db", "backup", "--out", l.dir + "/copy"}, {"history", "verify"},
+		{"history", "prune", "--before-block", "1"}, {"history", "export", "--from-block", "1", "--to-block", "2", "--out", l.dir + "/out"},
 	} {
 		if message := l.fails(args...); !strings.Contains(message, "data directory is in use by another process") || !strings.Contains(message, "stop the other process") {
 			t.Errorf("%v: %s", args, message)
