@@ -39,7 +39,7 @@ func newArchiveCreate(a *app) *cobra.Command {
 		Short: "Write stored blocks as an archive of normalized frames",
 		Long: `Write a range of stored blocks as an archive: a folder with a manifest and files of JSON lines, which
 other programs read and which "archive" sources of history are filled from. Every block of the range must be
-stored. The same blocks always give the same bytes.
+stored and final. The same blocks always give the same bytes.
 
 The folder must not exist, and the one above it must. It appears as a whole when everything in it is durable; a
 run that is killed before leaves a folder beside it whose name begins with a dot and holds .partial-, which can

@@ -13,6 +13,7 @@ import (
 	"github.com/leani-go/leani/chain"
 	"github.com/leani-go/leani/config"
 	"github.com/leani-go/leani/ingest/archive"
+	"github.com/leani-go/leani/internal/progress"
 	"github.com/leani-go/leani/internal/shareddata"
 )
 
@@ -167,6 +168,29 @@ func TestArchiveDamage(t *testing.T) {
 	both.must(fillArgs(c.blocks)...)
 	if got, want := both.verify().Digest, first.verify().Digest; got != want {
 		t.Errorf("digest %s, want %s", got, want)
+	}
+}
+
+// What a live source applied goes into an archive once it is final: an archive says that its blocks are.
+func TestArchiveOfFinalBlocks(t *testing.T) {
+	t.Parallel()
+	c := bundled(t)
+	s := bundledSpans[0]
+	l := newLab(t, c)
+	l.live(fmt.Sprintf(`{"apply": {"era": %q, "fromBlock": %d, "toBlock": %d}}`, c.files[0], s.From, s.To-1),
+		fmt.Sprintf(`{"finalized": {"number": %d}}`, s.From))
+	n := l.open(false)
+	if err := n.follow(t.Context(), func() {}); err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(t.TempDir(), "archive")
+	req := archiveRequest{span: blockSpan{s.From, s.To - 1}, out: out, objectBlocks: 10}
+	if _, err := n.createArchive(t.Context(), req, func(progress.Count) {}); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("Block %d is not final yet", s.To-1)) {
+		t.Error(err)
+	}
+	req.span.To = s.From
+	if r, err := n.createArchive(t.Context(), req, func(progress.Count) {}); err != nil || r.Blocks != 1 {
+		t.Errorf("%+v, %v", r, err)
 	}
 }
 

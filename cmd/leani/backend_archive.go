@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/leani-go/leani/chain"
+	"github.com/leani-go/leani/engine"
 	"github.com/leani-go/leani/ingest/archive"
 	"github.com/leani-go/leani/internal/progress"
 )
@@ -18,6 +19,9 @@ func (n *storedNode) createArchive(ctx context.Context, req archiveRequest, obse
 	blocks := req.span.half()
 	if missing := n.history.Missing(blocks); len(missing) > 0 {
 		return r, fmt.Errorf("not stored: %s: run `leani history fill` first", listSpans(spansOf(missing)))
+	}
+	if open := n.notFinal(blocks); !open.Empty() {
+		return r, fmt.Errorf("%s not final yet, and an archive says that its blocks are: leave them out", spansOf([]chain.Range{open})[0].subject())
 	}
 	// The same blocks have the same name everywhere.
 	r.ID = fmt.Sprintf("leani-%d-%d-%d", n.network.ChainID(), req.span.From, req.span.To)
@@ -42,6 +46,17 @@ func (n *storedNode) createArchive(ctx context.Context, req archiveRequest, obse
 		r.Bytes += uint64(o.Bytes)
 	}
 	return r, nil
+}
+
+// notFinal are the blocks of a range that the live source applied and has not marked as finalized.
+func (n *storedNode) notFinal(blocks chain.Range) chain.Range {
+	snap := n.engine.Acquire()
+	defer snap.Release()
+	open := snap.HotRange().Intersect(blocks)
+	if mark, ok := snap.Mark(engine.FinalityFinalized); ok {
+		open.From = max(open.From, mark.Number+1)
+	}
+	return open
 }
 
 func (n *storedNode) writeArchive(ctx context.Context, w *archive.Writer, blocks chain.Range, observe func(progress.Count)) (*archive.Manifest, error) {
