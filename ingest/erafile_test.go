@@ -24,6 +24,8 @@ func eraFileOf(blocks []chain.Block, receipts bool) []byte {
 		slots = 3
 	}
 	offsets := make([]int, slots*len(blocks))
+	var framed bytes.Buffer
+	w := snappy.NewBufferedWriter(&framed)
 	for slot, record := range []func(*chain.Block) (byte, any){
 		func(b *chain.Block) (byte, any) { return 0x03, rlp.RawValue(b.Header) },
 		func(b *chain.Block) (byte, any) {
@@ -39,8 +41,8 @@ func eraFileOf(blocks []chain.Block, receipts bool) []byte {
 	}[:slots] {
 		for i := range blocks {
 			tag, value := record(&blocks[i])
-			var framed bytes.Buffer
-			w := snappy.NewBufferedWriter(&framed)
+			framed.Reset()
+			w.Reset(&framed)
 			must(w.Write(must(rlp.EncodeToBytes(value))))
 			if err := w.Close(); err != nil {
 				panic(err)

@@ -22,6 +22,10 @@ import (
 // fetched whole onto the disk first: the digest that the catalog gives is one of the whole file, and
 // only bytes that are here cannot change between the comparison and their use.
 type EraMirror struct {
+	// Fetching is told of each file before it is fetched, with its size where that is known, else 0.
+	// It is set before the first use; nil tells nobody.
+	Fetching func(file string, bytes int64)
+
 	folder    *remote.Folder
 	temporary *Temporary
 	entries   []*mirrorEntry          // in the order of the catalog
@@ -306,6 +310,9 @@ func (m *EraMirror) Open(ctx context.Context, name string, limits Limits) (File,
 
 // fetch fetches a file onto the disk.
 func (m *EraMirror) fetch(ctx context.Context, e *mirrorEntry) (*temporaryFile, error) {
+	if m.Fetching != nil {
+		m.Fetching(e.name, e.version.Size)
+	}
 	m.mu.Lock()
 	noRanges := m.noRanges
 	m.mu.Unlock()

@@ -65,6 +65,9 @@ func openSource(ctx context.Context, c *config.Config, entry *config.HistorySour
 		if err != nil {
 			return nil, err
 		}
+		mirror.Fetching = func(file string, bytes int64) {
+			log.Info("fetching era file", "source", entry.ID, "file", file, "bytes", bytes)
+		}
 		return &mirrorSource{mirror}, nil
 	}
 	folder, err := openFolder(filepath.Clean(entry.Folder), c.Chain.FilePrefix())
