@@ -26,7 +26,7 @@ func (w *world) finalized() (chain.BlockRef, bool) {
 func (w *world) live() {
 	hot := w.hotRange()
 	final, any := w.finalized()
-	switch w.rng.IntN(8) {
+	switch w.rng.IntN(10) {
 	case 0, 1, 2, 3:
 		if hot.Empty() {
 			last := len(w.has) - 1
@@ -37,7 +37,7 @@ func (w *world) live() {
 		w.extend(chain.Range{From: hot.To, To: min(w.chain.end(), hot.To+1+uint64(w.rng.IntN(4)))}, final, any)
 	case 4:
 		w.undo(hot, final, any)
-	case 5:
+	case 5, 6:
 		if hot.Empty() {
 			return
 		}
