@@ -240,6 +240,16 @@ func useIndex(t testing.TB, f *File) error {
 			errs = append(errs, g.CheckRows(t.Context()))
 		}
 	}
+	var sliced limitedWriter
+	_, _, err3 := SliceIndex(t.Context(), &sliced, x, Part{Info: info})
+	errs = append(errs, err3)
+	if err3 == nil && len(sliced) < 1<<20 {
+		g, err := Open("sliced", 3, memorySource(sliced), nil)
+		errs = append(errs, err)
+		if err == nil {
+			errs = append(errs, g.CheckRows(t.Context()))
+		}
+	}
 	// Terms that are there: those of the first pages.
 	for n, it := 0, newTableIterator(x.tables()[0]); n < mostUses; n++ {
 		ok, err := it.advance()
