@@ -535,3 +535,53 @@ func fillFromMirrors(t *testing.T, seed uint64, files []map[string][]byte, troub
 	}
 	return nil
 }
+
+// Two mirrors that supply files by turns share disk space for one file at a time.
+func TestMirrorsShareDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		files := mirrorFiles(40, 80, 120, 160)
+		one, two := newMirror(make(map[string][]byte)), newMirror(make(map[string][]byte))
+		defer one.close()
+		defer two.close()
+		largest := 0
+		for i := range 5 {
+			name := fmt.Sprintf("test-part%d.ere", i)
+			largest = max(largest, len(files[name]))
+			if i%2 == 0 {
+				one.files[name] = files[name]
+			} else {
+				two.files[name] = files[name]
+			}
+		}
+		temporary := NewTemporary(t.TempDir(), int64(largest))
+		sink := sinkOfAny(1000)
+		outcome, err := FillFrom(t.Context(), []Candidate{one.candidate("one", 0, temporary), two.candidate("two", 1, temporary)},
+			Options{Ranges: wholeChain, Sink: sink.open, Workers: 1}, nil)
+		if err != nil || outcome.Supplied["one"] != 120 || outcome.Supplied["two"] != 80 {
+			t.Error(outcome, err)
+		}
+	})
+}
+
+// A cancellation ends a fetch at once, and is no failure of the mirror.
+func TestMirrorCancelled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMirror(mirrorFiles(20, 50))
+		defer m.close()
+		m.bad["test-part1.ere"] = func(n int, w http.ResponseWriter, r *http.Request, _ []byte) bool {
+			if n < 2 {
+				return false
+			}
+			<-r.Context().Done()
+			return true
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		sink := sinkOfAny(1000)
+		start := time.Now()
+		outcome, err := FillFrom(ctx, []Candidate{m.candidate("mirror", 0, NewTemporary(t.TempDir(), 1<<20))}, Options{Ranges: wholeChain, Sink: sink.open}, nil)
+		if !errors.Is(err, context.DeadlineExceeded) || len(outcome.Failures) != 0 || len(sink.durable) != 20 || time.Since(start) != 5*time.Second {
+			t.Error(outcome, err, len(sink.durable), time.Since(start))
+		}
+	})
+}
