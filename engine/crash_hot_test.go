@@ -254,7 +254,7 @@ func (w *world) refusedHot() {
 		return
 	}
 	first, tip := blocks[0], blocks[len(blocks)-1]
-	stranger := modelBlock{BlockRef: chain.BlockRef{Number: tip.Number + 1, Hash: branchHash(9, tip.Number), ParentHash: branchHash(8, 1)}}
+	stranger := modelBlock{BlockRef: chain.BlockRef{Number: tip.Number + 1, Hash: branchHash(1<<41, tip.Number), ParentHash: branchHash(1<<40, 1)}}
 	gap := stranger
 	gap.Number, gap.ParentHash = tip.Number+2, tip.Hash
 	below := chain.BlockRef{Number: first.Number - 1, Hash: first.ParentHash}

@@ -25,6 +25,13 @@
 //	9  fsync                of each directory touched
 //	10 a later batch        drops the tombstones
 //
+// # Hot tier
+//
+// The newest blocks are rows: Edit.Hot applies and undoes them, moves the marks of finality, and evicts them when
+// files of the same edit take their place, in the batch of step 5. A version that shows such blocks holds a
+// snapshot of the database, so that a reader sees rows and files of one moment. See
+// docs/adr/0008-hot-tier.md.
+//
 // # Invariants
 //
 //   - Whatever Commit acknowledged survives any crash; what it did not is there as a whole or
@@ -32,7 +39,9 @@
 //   - A snapshot never changes, and its files can be read until it is released.
 //   - A file is deleted only when its name or a tombstone proves that this store wrote it and
 //     does not need it. What the store cannot explain is quarantined.
-//   - Raw coverage is always the union of the files.
+//   - Raw coverage is always the union of the files and the hot tier.
+//   - The hot tier is one run of parent-linked blocks above all files; its finalized blocks are never
+//     undone.
 //   - After the first failed write nothing on disk changes any more until the store is
 //     opened again.
 //

@@ -428,7 +428,7 @@ func (e *Engine) loadHot(files []*FileRow) (hotWindow, error) {
 			first = corrupt.New(k.String(), err)
 		}
 	}
-	rows.verify(report)
 	rows.window.verify(files, report)
+	rows.verify(report)
 	return rows.window, first
 }

@@ -218,7 +218,7 @@ func TestStoreDocument(t *testing.T) {
 	}
 
 	// The other way round: decode what the document says.
-	decoded := decodeExamples(t, block)
+	decoded := decodeExamples(t, block, 9)
 	got, err := decodeSegmentRow(r.key(), decoded[1])
 	if err != nil || *got != *r {
 		t.Errorf("row of the document: got %+v, %v", got, err)
@@ -250,7 +250,7 @@ func hexLines(label string, data []byte) string {
 }
 
 // decodeExamples gives the keys and values of the block in turn.
-func decodeExamples(t *testing.T, block string) [][]byte {
+func decodeExamples(t *testing.T, block string, want int) [][]byte {
 	t.Helper()
 	var out [][]byte
 	last := ""
@@ -270,8 +270,8 @@ func decodeExamples(t *testing.T, block string) [][]byte {
 		}
 		out[len(out)-1] = append(out[len(out)-1], data...)
 	}
-	if len(out) != 9 {
-		t.Fatalf("the document has %d byte strings, want 9", len(out))
+	if len(out) != want {
+		t.Fatalf("the document has %d byte strings, want %d", len(out), want)
 	}
 	return out
 }

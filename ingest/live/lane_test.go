@@ -191,7 +191,7 @@ func TestStops(t *testing.T) {
 
 // A lane without room waits before the next block, takes the marks that make room, and goes on.
 //
-// STO-005 STO-011 SRC-056
+// STO-005 STO-011
 func TestWaitsForRoom(t *testing.T) {
 	l := newLab(t, history.RecentOptions{MinimumBlocks: 1, SoftBytes: 1, HardBytes: 1})
 	wake := make(chan struct{}, 1)
