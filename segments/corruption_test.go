@@ -49,6 +49,7 @@ func TestEveryFlippedBitIsNoticed(t *testing.T) {
 		{"data example", example(t, KindData), 1},
 		{"index example", example(t, KindIndex), 1},
 		{"senders example", example(t, KindSenders), 1},
+		{"frames example", example(t, KindFrames), 1},
 		{"data", data, 101},
 		{"index", index, 7},
 	} {

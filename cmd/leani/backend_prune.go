@@ -18,10 +18,13 @@ func (n *storedNode) prune(ctx context.Context, req pruneRequest) (pruneReport, 
 		maximum = uint64(n.settings.RawHistory.MaximumPhysicalBytes)
 		report  = pruneReport{DryRun: req.dryRun}
 	)
-	if req.toBudget {
+	switch {
+	case req.partial:
+		done, err = n.history.PruneFrames(ctx, history.AllProfiles, req.span.half(), opts)
+	case req.toBudget:
 		report.MaximumStored = maximum
 		done, err = n.history.PruneTo(ctx, int64(min(maximum, math.MaxInt64)), opts)
-	} else {
+	default:
 		done, err = n.history.Prune(ctx, req.span.half(), opts)
 	}
 	if errors.Is(err, history.ErrPruneHead) {

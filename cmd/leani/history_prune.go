@@ -18,6 +18,7 @@ type pruneRequest struct {
 	span     blockSpan
 	toBudget bool
 	head     bool // the highest block may go
+	partial  bool // partial material goes, and no whole block
 	dryRun   bool
 }
 
@@ -55,6 +56,9 @@ let --to-budget remove the oldest files until the rest fits raw_history.maximum_
 block stays, and the tip that clients see with it, unless --head is given: that is for files which are
 damaged and will be filled again.
 
+With --partial the range loses what is kept of blocks that no source had whole, and no whole block.
+--to-budget removes such material before any whole block.
+
 What is pruned can be filled again by history fill. No other process may use the data directory meanwhile.`,
 		Example: "  leani history prune --before-block 17000000 --dry-run\n  leani history prune --from-block 17034869 --to-block 17034870",
 		Args:    noArguments,
@@ -70,6 +74,7 @@ What is pruned can be filled again by history fill. No other process may use the
 	req.span.optionalFlags(cmd)
 	flags.BoolVar(&req.toBudget, "to-budget", false, "remove the oldest files until raw_history.maximum_physical_bytes holds")
 	flags.BoolVar(&req.head, "head", false, "let the highest block go too, and the tip move back")
+	flags.BoolVar(&req.partial, "partial", false, "remove partial material of the range, and no whole block")
 	flags.BoolVar(&req.dryRun, "dry-run", false, "change nothing, say what would go")
 	flags.BoolVar(&asJSON, "json", false, "print a JSON object")
 	return cmd
@@ -87,6 +92,8 @@ func (r *pruneRequest) complete(flags *pflag.FlagSet, before uint64) error {
 	switch {
 	case forms != 1:
 		return errors.New("say what to remove: --before-block, --from-block with --to-block, or --to-budget")
+	case r.partial && (r.toBudget || r.head):
+		return errors.New("--partial goes with a range: it needs no --head, and --to-budget removes partial material first anyway")
 	case from != to:
 		return errors.New("--from-block and --to-block belong together; for all blocks below one there is --before-block")
 	case r.toBudget:

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -105,6 +106,10 @@ func TestFillKeepsPartial(t *testing.T) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	if s := l.status(); len(s.Partial) != 2 || s.Blocks != c.blocks.Len() {
+		t.Errorf("%+v", s)
+	}
+	l.must("history", "prune", "--partial", "--from-block", "0", "--to-block", fmt.Sprint(c.blocks.From))
+	if s := l.status(); len(s.Partial) != 1 || s.Partial[0].Profile != 2 || s.Blocks != c.blocks.Len() {
 		t.Errorf("%+v", s)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/leani-go/leani/engine"
 	"github.com/leani-go/leani/internal/corrupt"
+	"github.com/leani-go/leani/keys"
 )
 
 // Defaults of ScrubOptions.
@@ -68,7 +69,7 @@ func (s *Store) Scrub(ctx context.Context, opts ScrubOptions) error {
 	for ctx.Err() == nil {
 		snap := s.engine.Acquire()
 		var rows []*engine.FileRow
-		for _, kind := range []engine.Kind{engine.KindData, engine.KindIndex, engine.KindSenders} {
+		for _, kind := range keys.Kinds() {
 			rows = append(rows, snap.Rows(kind)...)
 		}
 		// Files are not held for the hours of a pass: one that was replaced meanwhile is left out.
