@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/leani-go/leani/chain"
 	"github.com/leani-go/leani/internal/progress"
@@ -73,4 +74,53 @@ func TestLiveAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	ask("filled", 0)
+}
+
+// TestLiveKilled follows a script in a process that is killed: what was answered is there after the kill, the script is
+// read again without harm, and goes on to its end.
+//
+// INV-30 STO-002
+func TestLiveKilled(t *testing.T) {
+	skipSlow(t)
+	t.Parallel()
+	c := chainlab(t)
+	l := newLab(t, c)
+	l.live(fmt.Sprintf(`{"apply": {"era": %q, "fromBlock": 0, "toBlock": 150}}`, c.files[0]), `{"undo": {"number": 140}}`,
+		`{"finalized": {"number": 138}}`, fmt.Sprintf(`{"apply": {"era": %q, "fromBlock": 141, "toBlock": 300}}`, c.files[0]))
+	until := func(s *server, least uint64) (head uint64) {
+		t.Helper()
+		asker := newClient(s.url)
+		for start := time.Now(); head < least; {
+			r, err := asker.call("eth_blockNumber", "[]")
+			if err != nil || time.Since(start) > patience {
+				t.Fatalf("head %d want %d: %v\n%s", head, least, err, s.log.String())
+			}
+			if r.Error == nil {
+				if _, err := fmt.Sscanf(string(r.Result), `"0x%x"`, &head); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		return head
+	}
+	for _, least := range []uint64{20, 145, 170} {
+		s := l.serve()
+		head := until(s, least)
+		if err := s.kill(); err != nil {
+			t.Fatal(err)
+		}
+		if got := l.verify(); len(got.Problems) > 0 {
+			t.Fatalf("after a kill: %q", got.Problems)
+		}
+		// The undo may have come between answer and kill.
+		if got := l.status().Head; got == nil || got.Number < min(head, 140) {
+			t.Fatalf("head was %d, is %v", head, got)
+		}
+	}
+	s := l.serve()
+	until(s, 300)
+	l.stopped(s)
+	if got := l.status(); got.Blocks != 301 {
+		t.Errorf("%d blocks", got.Blocks)
+	}
 }
