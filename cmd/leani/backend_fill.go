@@ -34,13 +34,40 @@ func (n *storedNode) fill(ctx context.Context, blocks chain.Range, observe func(
 	if len(missing) == 0 {
 		return nil
 	}
-	budgets := n.settings.Budgets
 	wake := make(chan struct{}, 1)
 	background, stop := context.WithCancel(ctx)
 	maintenance := lowpriority.Go(func() error { return n.history.Maintain(background, history.MaintainOptions{Wake: wake}) })
+	n.failures, n.kept = nil, 0
+	done, err := n.fillFrom(ctx, missing, wake, observe)
+	if n.wantsPartial(ctx, err) {
+		after := func(more progress.Count) {
+			observe(progress.Count{Blocks: done.Blocks + more.Blocks, Bytes: done.Bytes + more.Bytes})
+		}
+		err = n.keepPartial(ctx, blocks, after)
+		// Blocks that are whole were left alone because others in the range are not.
+		if rest := n.unknown(blocks); err == nil && len(rest) > 0 {
+			kept := n.kept
+			_, err = n.fillFrom(ctx, rest, wake, func(c progress.Count) {
+				after(progress.Count{Blocks: kept + c.Blocks, Bytes: c.Bytes})
+			})
+		}
+	}
+	stop()
+	if maintenanceErr := <-maintenance; maintenanceErr != nil {
+		err = errors.Join(err, fmt.Errorf("merge index files: %w", maintenanceErr))
+	}
+	if err == nil {
+		_, err = n.history.Compact(ctx)
+	}
+	return n.failure(err)
+}
+
+// fillFrom reads whole blocks of ranges that are not stored from the history sources. wake is told of commits.
+func (n *storedNode) fillFrom(ctx context.Context, ranges []chain.Range, wake chan<- struct{}, observe func(progress.Count)) (progress.Count, error) {
+	budgets := n.settings.Budgets
 	list := candidates(n.settings, n.log.With("component", "sources"))
 	outcome, err := ingest.FillFrom(ctx, list, ingest.Options{
-		Ranges: missing,
+		Ranges: ranges,
 		Sink: func(ctx context.Context, committed func(chain.Range)) ingest.Sink {
 			writer := n.history.NewWriter(ctx, func(r chain.Range) {
 				committed(r)
@@ -63,23 +90,10 @@ func (n *storedNode) fill(ctx context.Context, blocks chain.Range, observe func(
 			n.log.Warn("history source failed", "source", f.Source, "file", f.File, "block", f.Block, "error", f.Err)
 		}
 	})
-	stop()
-	n.failures, n.kept = nil, 0
 	for _, f := range outcome.Failures {
 		n.failures = append(n.failures, sourceFailure{f.Source, f.File, f.Block, f.Err.Error()})
 	}
-	if err != nil {
-		err = n.keepPartial(ctx, blocks, err, func(more progress.Count) {
-			observe(progress.Count{Blocks: outcome.Blocks + more.Blocks, Bytes: outcome.Bytes})
-		})
-	}
-	if maintenanceErr := <-maintenance; maintenanceErr != nil {
-		err = errors.Join(err, fmt.Errorf("merge index files: %w", maintenanceErr))
-	}
-	if err == nil {
-		_, err = n.history.Compact(ctx)
-	}
-	return n.failure(err)
+	return progress.Count{Blocks: outcome.Blocks, Bytes: outcome.Bytes}, err
 }
 
 // sourceFailures are those of the last fill.

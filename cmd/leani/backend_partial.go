@@ -20,14 +20,16 @@ import (
 	"github.com/leani-go/leani/internal/progress"
 )
 
-// keepPartial takes from the archives what they have of the blocks of a range that are not stored, when a fill ended
-// with filled because no source has them whole and the settings want that. It returns nil when something is stored
-// of every block then, and filled if not.
-func (n *storedNode) keepPartial(ctx context.Context, blocks chain.Range, filled error, observe func(progress.Count)) error {
-	if n.settings.RawHistory.Partial != config.PartialKeep || ctx.Err() != nil ||
-		!errors.Is(filled, chain.ErrNotExact) && !errors.Is(filled, ingest.ErrNoReceipts) {
-		return filled
-	}
+// wantsPartial tells whether the settings want what there is of blocks, after a fill that ended with an error because
+// no source has them whole.
+func (n *storedNode) wantsPartial(ctx context.Context, filled error) bool {
+	return n.settings.RawHistory.Partial == config.PartialKeep && ctx.Err() == nil &&
+		(errors.Is(filled, chain.ErrNotExact) || errors.Is(filled, ingest.ErrNoReceipts))
+}
+
+// keepPartial takes from the archives what they have of the blocks of a range of which nothing is stored.
+func (n *storedNode) keepPartial(ctx context.Context, blocks chain.Range, observe func(progress.Count)) error {
+	taken := uint64(0)
 	frameBytes := int64(min(n.settings.RawHistory.MaximumFrameLogicalBytes, math.MaxInt64))
 	for _, entry := range sourcesInOrder(n.settings) {
 		if entry.Kind != config.SourceArchive {
@@ -35,7 +37,7 @@ func (n *storedNode) keepPartial(ctx context.Context, blocks chain.Range, filled
 		}
 		source, err := archive.OpenSource(entry.Manifest, n.settings.Chain.ChainID)
 		if err != nil {
-			return errors.Join(filled, err)
+			return err
 		}
 		kept, err := ingest.Keep(ctx, ingest.KeepOptions{
 			Source: source.Archive().Frames(archive.Budget{FrameBytes: frameBytes}),
@@ -47,16 +49,14 @@ func (n *storedNode) keepPartial(ctx context.Context, blocks chain.Range, filled
 				return &anchoredFrames{FramesWriter: n.history.NewFramesWriter(ctx, nil), anchor: anchoredSink{network: n.network}}
 			},
 			ExpectedParent: n.expectedParent,
-			Progress:       func(r ingest.KeepResult) { observe(progress.Count{Blocks: n.kept + r.Whole + r.Partial}) },
+			Progress:       func(r ingest.KeepResult) { observe(progress.Count{Blocks: taken + r.Whole + r.Partial}) },
 		})
 		n.kept += kept.Partial
+		taken += kept.Whole + kept.Partial
 		if err != nil {
 			return fmt.Errorf("source %s: %w", entry.ID, err)
 		}
 		n.log.Info("partial material is kept", "source", entry.ID, "frames", kept.Partial, "whole", kept.Whole)
-	}
-	if rest := n.unknown(blocks); len(rest) > 0 {
-		return fmt.Errorf("block %d is in no archive either: %w", rest[0].From, filled)
 	}
 	return nil
 }

@@ -31,7 +31,10 @@ checksums of the source say.
 
 Both ends of the range belong to it. Blocks that are stored already are skipped, so that a run that
 was interrupted goes on where it stopped. One SIGINT or SIGTERM stops cleanly after what is being
-written; a second one at once. No other process may use the data directory meanwhile.`,
+written; a second one at once. No other process may use the data directory meanwhile.
+
+Where no source has a block whole the run ends with an error, unless raw_history.partial is "keep": what
+archives have of such blocks is then kept apart, and answers no request.`,
 		Example: "  leani history fill --from-block 0 --to-block 8191",
 		Args:    noArguments,
 		RunE: action(func(cmd *cobra.Command, _ []string) error {

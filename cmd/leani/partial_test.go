@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -95,6 +96,42 @@ func TestFillKeepsPartial(t *testing.T) {
 	beyond := c.blocks
 	beyond.To++
 	l.fails(fillArgs(beyond)...)
+
+	// A node that has nothing else answers nothing out of it.
+	s := l.serve()
+	client := newClient(s.url)
+	for _, f := range frames {
+		for _, call := range []string{
+			fmt.Sprintf(`"eth_getBlockByNumber","params":["0x%x",true]`, f.Number),
+			fmt.Sprintf(`"eth_getBlockReceipts","params":["0x%x"]`, f.Number),
+			fmt.Sprintf(`"eth_getBlockByHash","params":["%s",false]`, f.Hash.Hex()),
+			fmt.Sprintf(`"eth_getLogs","params":[{"fromBlock":"0x%x","toBlock":"0x%x"}]`, f.Number, f.Number),
+		} {
+			answer, err := client.post(`{"jsonrpc":"2.0","id":1,"method":` + call + `}`)
+			if err != nil || !bytes.Contains(answer, []byte(`"error"`)) && !bytes.Contains(answer, []byte(`"result":null`)) {
+				t.Errorf("%s: %s, %v", call, answer, err)
+			}
+		}
+	}
+	if code, err := s.stop(); err != nil || code != exitOK {
+		t.Error(code, err)
+	}
+
+	// Of two blocks that different archives have, one is whole.
+	half := filepath.Join(t.TempDir(), "half")
+	full.must(createArgs(chain.Range{From: c.blocks.To - 1, To: c.blocks.To}, half)...)
+	first := writeReal(t, archive.WriterOptions{
+		ChainID: c.id, Capabilities: archive.WholeKinds, Complete: chain.NewCapabilities(chain.CapabilityHeader),
+	}, frames[:1])
+	mixed := newLab(t, bare)
+	mixed.useArchives(first, filepath.Join(half, archive.ManifestName))
+	mixed.fails(fillArgs(c.blocks)...)
+	mixed.set("raw_history", "partial", `"keep"`)
+	mixed.must(fillArgs(c.blocks)...)
+	if s := mixed.status(); s.Blocks != 1 || len(s.Partial) != 1 || s.Partial[0].Blocks != 1 || s.Head == nil || s.Head.Number != c.blocks.To-1 {
+		t.Errorf("%+v", s)
+	}
+	mixed.clean()
 
 	// The whole blocks arrive.
 	writeFile(t, l.config, settings)
