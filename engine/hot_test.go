@@ -170,6 +170,30 @@ func TestHotWitness(t *testing.T) {
 	mustClose(t, e)
 }
 
+// TestLargePart proves that a part larger than the database's write buffer is one commit like any other, and can be read
+// before and after a reopen; and that one beyond the limit is refused.
+func TestLargePart(t *testing.T) {
+	t.Parallel()
+	fs := vfs.NewMem()
+	e := mustOpen(t, testOptions(fs))
+	blocks := hotBlocks(4, 2)
+	blocks[0].parts[1] = strings.Repeat("0123456789abcdef", 3*memTableBytes/16)
+	mustHot(t, e, HotEdit{Apply: applyOf(blocks)})
+	for range 2 {
+		got, err := readHot(e)
+		if err != nil || got.blocks[0] != blocks[0] || got.blocks[1] != blocks[1] {
+			t.Errorf("read back: %v", err)
+		}
+		mustCheck(t, e)
+		mustClose(t, e)
+		e = mustOpen(t, testOptions(fs))
+	}
+	mustClose(t, e)
+	if _, err := newHotBlock(&NewBlock{Parts: []NewPart{{Part: 1, Content: make([]byte, MaximumPartBytes+1)}}}); err == nil {
+		t.Error("a part beyond the limit is taken")
+	}
+}
+
 // hotExample is block 1,024 of docs/formats/hot.md with its log part left out.
 func hotExample() (*HotBlock, keys.Frame, []byte) {
 	b := &HotBlock{BlockRef: chain.BlockRef{Number: 1024, Timestamp: 1_700_000_000}, Transactions: 1, Logs: 1}
