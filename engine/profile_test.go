@@ -64,7 +64,7 @@ func TestProfileID(t *testing.T) {
 			t.Fatal(err)
 		}
 		content := fmt.Appendf(nil, "%d %d %d", profile, from, to)
-		_, _ = p.Write(content)
+		_, _ = p.Write(bytes.Clone(content)) // Write may scribble on its input
 		row := newRow(KindFrames, 0, chain.Range{From: from, To: to}, content)
 		row.Profile = profile
 		return NewRow{File: p, Row: row}
