@@ -199,7 +199,7 @@ func (m *EraMirror) look(ctx context.Context, wanted func(*mirrorEntry) bool) ([
 	take := func() *mirrorEntry {
 		mu.Lock()
 		defer mu.Unlock()
-		if next == len(todo) || unavailable == maximumUnavailable || ctx.Err() != nil {
+		if next == len(todo) || unavailable >= maximumUnavailable || ctx.Err() != nil {
 			return nil
 		}
 		next++
@@ -223,7 +223,7 @@ func (m *EraMirror) look(ctx context.Context, wanted func(*mirrorEntry) bool) ([
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if unavailable == maximumUnavailable {
+	if unavailable >= maximumUnavailable { // those under way may have made it more
 		return nil, join(failures)
 	}
 	return failures, nil
