@@ -77,7 +77,7 @@ func (e *Engine) commit(ctx context.Context, edit Edit) error {
 		return err
 	}
 
-	if err := e.admit(edit.Add, edit.Remove); err != nil {
+	if err := e.admit(&edit); err != nil {
 		return err
 	}
 	base := e.catalog()

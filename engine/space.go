@@ -75,20 +75,26 @@ func sizeOf(list []tombstone) (sum int64) {
 	return sum
 }
 
-// admit refuses an edit that would take the store past Options.MaximumBytes. An edit that makes the files
-// smaller is never refused, so that a store above its budget can be pruned. The caller holds the commit lock.
-func (e *Engine) admit(add []NewRow, remove []*FileRow) error {
+// admit refuses an edit that would take the store past Options.MaximumBytes. An edit that adds nothing, or less
+// than it removes, is never refused, so that a store above its budget can be pruned, and blocks that are undone
+// or finalized are not held up. The caller holds the commit lock.
+func (e *Engine) admit(edit *Edit) error {
 	if e.opts.MaximumBytes <= 0 {
 		return nil
 	}
 	var grows int64
-	for _, a := range add {
+	for _, a := range edit.Add {
 		grows += a.File.size
 	}
-	for _, r := range remove {
+	for _, r := range edit.Remove {
 		grows -= r.Size
 	}
-	if grows <= 0 && len(remove) > 0 {
+	for i := range edit.Hot.Apply {
+		for _, p := range edit.Hot.Apply[i].Parts {
+			grows += int64(len(p.Content))
+		}
+	}
+	if grows <= 0 {
 		return nil
 	}
 	used := e.Space().Store()

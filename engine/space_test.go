@@ -151,3 +151,27 @@ func TestFullDiskCostsTheFile(t *testing.T) {
 	}
 	mustClose(t, e)
 }
+
+// Above the budget no block is applied, and blocks are still undone, finalized and evicted: what takes nothing is
+// not held up.
+//
+// STO-004
+func TestStoreBudgetOfRecentBlocks(t *testing.T) {
+	e := mustOpen(t, testOptions(vfs.NewMem()))
+	blocks := hotBlocks(4, 5)
+	mustHot(t, e, HotEdit{Apply: applyOf(blocks[:3])})
+	large := applyOf(blocks[3:4])
+	large[0].Parts[0].Content = make([]byte, 1<<20)
+	for _, maximum := range []int64{1, e.Space().Store() + 1<<19} {
+		e.opts.MaximumBytes = maximum
+		if err := e.Commit(t.Context(), Edit{Hot: HotEdit{Apply: large}}); !errors.Is(err, ErrSpace) {
+			t.Errorf("apply with a maximum of %d: got %v", maximum, err)
+		}
+	}
+	e.opts.MaximumBytes = 1
+	mustHot(t, e, HotEdit{Undo: []chain.BlockRef{blocks[2].BlockRef}})
+	mustHot(t, e, HotEdit{Finalized: &blocks[1].BlockRef})
+	mustHot(t, e, HotEdit{EvictTo: 5})
+	mustCheck(t, e)
+	mustClose(t, e)
+}
