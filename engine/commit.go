@@ -42,53 +42,61 @@ type NewRow struct {
 //
 // The context is obeyed while waiting for other commits, not once files are being renamed.
 func (e *Engine) Commit(ctx context.Context, edit Edit) error {
-	if err := e.commit(ctx, edit); err != nil {
-		return fmt.Errorf("commit: %w", err)
-	}
-	return nil
+	_, err := e.CommitGeneration(ctx, edit)
+	return err
 }
 
-func (e *Engine) commit(ctx context.Context, edit Edit) error {
+// CommitGeneration is Commit, and gives the generation that the edit became: snapshots of that or a later one show
+// it, and no earlier one does.
+func (e *Engine) CommitGeneration(ctx context.Context, edit Edit) (uint64, error) {
+	generation, err := e.commit(ctx, edit)
+	if err != nil {
+		return 0, fmt.Errorf("commit: %w", err)
+	}
+	return generation, nil
+}
+
+func (e *Engine) commit(ctx context.Context, edit Edit) (generation uint64, err error) {
 	if !edit.touchesFiles() && edit.Hot.empty() {
-		return fmt.Errorf("%w: it is empty", ErrInvalidEdit)
+		return 0, fmt.Errorf("%w: it is empty", ErrInvalidEdit)
 	}
 	if err := e.writable(); err != nil {
-		return err
+		return 0, err
 	}
 	if err := ctx.Err(); err != nil {
-		return err
+		return 0, err
 	}
 	for _, a := range edit.Add {
 		if err := e.owns(a.File); err != nil {
-			return err
+			return 0, err
 		}
 	}
 	// Step 2 comes before the lock: large files are synced side by side.
 	for _, a := range edit.Add {
 		if err := a.File.seal(); err != nil {
-			return err
+			return 0, err
 		}
 	}
 	if err := e.lockCommit(ctx); err != nil {
-		return err
+		return 0, err
 	}
 	defer e.unlockCommit()
 	if err := e.writable(); err != nil {
-		return err
+		return 0, err
 	}
 
 	if err := e.admit(&edit); err != nil {
-		return err
+		return 0, err
 	}
 	base := e.catalog()
-	generation := base.generation + 1
+	generation = base.generation + 1
 	added, err := newRows(edit.Add, generation)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	next, err := base.edited(generation, added, edit.Remove)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	described := e.describe(next, added)
 	if len(described) > 0 {
@@ -96,15 +104,15 @@ func (e *Engine) commit(ctx context.Context, edit Edit) error {
 	}
 	hot, change, err := next.hot.edited(&edit.Hot, next.rows[KindData])
 	if err != nil {
-		return err
+		return 0, err
 	}
 	next.setHot(hot)
 	if err := firstBroken(next, &edit); err != nil {
-		return err
+		return 0, err
 	}
 
 	if err := e.rename(edit.Add, added); err != nil { // steps 3 and 4
-		return err
+		return 0, err
 	}
 	removed := make([]tombstone, len(edit.Remove))
 	for i, r := range edit.Remove {
@@ -112,14 +120,14 @@ func (e *Engine) commit(ctx context.Context, edit Edit) error {
 		removed[i] = tombstoneOf(live)
 	}
 	if err := e.applyEdit(base, next, added, described, removed, change); err != nil { // step 5
-		return err
+		return 0, err
 	}
 	if err := e.witness(generation, edit.touchesFiles()); err != nil { // step 6
-		return err
+		return 0, err
 	}
 	view, err := e.newView(next)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	e.cleared = e.cleared[:0]
 	for _, a := range edit.Add {
@@ -127,7 +135,7 @@ func (e *Engine) commit(ctx context.Context, edit Edit) error {
 	}
 	e.publish(next, view, removed) // step 7
 	e.opts.OnEvent(Event{Kind: EventCommitted, Generation: generation, Added: added, Removed: edit.Remove})
-	return nil
+	return generation, nil
 }
 
 // catalog is the current catalog.

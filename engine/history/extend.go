@@ -93,12 +93,10 @@ func (s *Store) Extend(ctx context.Context, x *Extension) error {
 		}
 		edit.Hot.Apply = append(edit.Hot.Apply, n)
 	}
-	if err := s.engine.Commit(ctx, edit); err != nil {
+	generation, err := s.engine.CommitGeneration(ctx, edit)
+	if err != nil {
 		return err
 	}
-	snap := s.engine.Acquire()
-	generation := snap.Generation()
-	snap.Release()
 	c := &Change{Generation: generation, Undone: slices.Clone(x.Undo), Attested: copyRef(x.Attested), Finalized: copyRef(x.Finalized)}
 	for _, b := range x.Apply {
 		c.Applied = append(c.Applied, b.BlockRef)
