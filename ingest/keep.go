@@ -143,8 +143,8 @@ func (k *keeper) take(ctx context.Context, r chain.Range, f *chain.Frame) error 
 	return k.cutWhenDue()
 }
 
-// whole tells whether a frame that was verified is the whole block: its exact encodings are there and every root
-// in its header was compared.
+// whole tells whether a frame that was verified is the whole block: it has all that exact answers need, senders and
+// gas among it as in every archive that Fill reads, and every root in its header was compared.
 func (k *keeper) whole(f *chain.Frame) bool {
 	r := &f.Verification
 	if r.HeaderHash.Status != chain.Verified || f.Ommers == nil || r.TransactionsRoot.Status != chain.Verified || r.ReceiptsRoot.Status != chain.Verified {

@@ -40,7 +40,7 @@ func (n *storedNode) verify(ctx context.Context, observe func(progress.Count)) (
 	if err != nil {
 		return r, err
 	}
-	r.Blocks, r.Digest = proved.Blocks, common.Hash(proved.Digest).Hex()
+	r.Blocks, r.Frames, r.Digest = proved.Blocks, proved.Frames, common.Hash(proved.Digest).Hex()
 	for _, p := range proved.Problems {
 		r.Problems = append(r.Problems, p.Error())
 	}

@@ -48,7 +48,11 @@ func dbVerify(ctx context.Context, a *app, n node, asJSON bool) error {
 		for _, p := range r.Problems {
 			fmt.Fprintln(a.stdout, p)
 		}
-		fmt.Fprintf(a.stdout, "%s in %s, %s: %s\n", counted(r.Blocks, "block"), counted(r.Files, "file"),
+		what := counted(r.Blocks, "block")
+		if r.Frames > 0 {
+			what += " and partial material of " + counted(r.Frames, "block")
+		}
+		fmt.Fprintf(a.stdout, "%s in %s, %s: %s\n", what, counted(r.Files, "file"),
 			humanize.IBytes(r.Bytes), counted(uint64(len(r.Problems)), "problem"))
 	}
 	return problems(len(r.Problems))

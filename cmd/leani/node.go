@@ -145,6 +145,7 @@ type blockName struct {
 // verifyReport is what db verify prints.
 type verifyReport struct {
 	Blocks uint64 `json:"blocks"`
+	Frames uint64 `json:"frames"` // of partial material
 	Files  uint64 `json:"files"`
 	Bytes  uint64 `json:"bytes"`
 	// Digest is over the content of all blocks: stores with equal digests hold equal history.

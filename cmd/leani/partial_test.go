@@ -84,6 +84,9 @@ func TestFillKeepsPartial(t *testing.T) {
 		t.Error(text)
 	}
 	l.clean()
+	if r := l.verify(); r.Frames != c.blocks.Len() || r.Blocks != 0 {
+		t.Errorf("%+v", r)
+	}
 	segment, err := filepath.Glob(filepath.Join(l.data(), "segments", "frames", "*.seg"))
 	if err != nil || len(segment) != 2 {
 		t.Fatal(segment, err)

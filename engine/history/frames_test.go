@@ -630,3 +630,31 @@ func TestFramesCrashAtEveryOperation(t *testing.T) {
 	}
 	t.Logf("%d operations; what was in flight happened %d times", n, happened)
 }
+
+// A backup holds partial material with its profiles.
+func TestFramesBackup(t *testing.T) {
+	fs := vfs.NewMem()
+	e, s := openPartials(t, fs)
+	c := newModelChain(4, 20, 30)
+	p := newPartials(c)
+	for shape, r := range map[chainmodel.Shape]chain.Range{chainmodel.NoOmmers: {From: 20, To: 40}, chainmodel.LogsOfAddress: {From: 30, To: 50}} {
+		if err := s.AddFrames(t.Context(), p.frames(shape, r.From, r.To)...); err != nil {
+			t.Fatal(err)
+		}
+		p.note(shape, r.From, r.To, true)
+	}
+	if _, err := e.Backup(t.Context(), "backup", engine.BackupOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	e, s, err := openIn("backup", fs, 0, smallOptions(8))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.checkAll(t, s, make([]bool, len(c.blocks)))
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
