@@ -16,7 +16,8 @@ import (
 	"github.com/leani-go/leani/chain"
 )
 
-// Budget bounds what a read may need. Zero is no limit.
+// Budget bounds what a read may need. Zero is no limit, but for lines: as long as only frames are bounded, a line is
+// bounded by what may decode to one, as lines of a Source are.
 type Budget struct {
 	InputBytes    int64 // of an object, and of all frames of a read once decoded
 	ResidentBytes int64 // of a line, with its newline
@@ -25,6 +26,9 @@ type Budget struct {
 }
 
 func (b Budget) withDefaults() Budget {
+	if b.ResidentBytes == 0 && b.FrameBytes > 0 && b.FrameBytes < math.MaxInt64/lineBytesPerBlockByte {
+		b.ResidentBytes = b.FrameBytes*lineBytesPerBlockByte + 1
+	}
 	for _, limit := range []*int64{&b.InputBytes, &b.ResidentBytes, &b.FrameBytes, &b.Frames} {
 		if *limit == 0 {
 			*limit = math.MaxInt64

@@ -259,7 +259,12 @@ func TestBudgets(t *testing.T) {
 		t.Error(numbers, err)
 	}
 	var over *BudgetError
-	if numbers, _, err := read(a, 0, everything, Budget{FrameBytes: 1 << 10}); !errors.As(err, &over) || over.Limit != "frame_bytes" || len(numbers) != 0 {
+	if numbers, _, err := read(a, 0, everything, Budget{FrameBytes: 1 << 10, ResidentBytes: 1 << 30}); !errors.As(err, &over) || over.Limit != "frame_bytes" || len(numbers) != 0 {
+		t.Error(numbers, err)
+	}
+	// A bound of frames alone bounds the lines that they are in: text of any length is not read into memory.
+	long := madeArchive(t, nil, madeObject{1, 1, madeLine(1, map[string]string{"chain_id": strings.Repeat(" ", 17<<12) + "1"})})
+	if numbers, _, err := read(long, 0, everything, Budget{FrameBytes: 1 << 12}); !errors.As(err, &over) || over.Limit != "resident_bytes" || len(numbers) != 0 {
 		t.Error(numbers, err)
 	}
 }
