@@ -96,8 +96,8 @@ func (a *Archive) PathOf(o *Object) string {
 // ends with ErrChecksum after the frames that could be read. Frames that were yielded before an error stay good.
 //
 // Of a frame, believed is what the reader checked itself: that the object is the one of the manifest, and that the frame
-// follows the one yielded before. Its own verification and anchor are dropped, and trust in its
-// provenance is lowered to that in a data set. yield may keep nothing of a frame; an error of its own ends the
+// follows the one yielded before. Its own verification and anchor are dropped, trust in its provenance is lowered to
+// that in a data set, and a selection that it says was proved to be whole is one that is declared to be. yield may keep nothing of a frame; an error of its own ends the
 // read and is returned as it is.
 //
 // Other errors: *BudgetError, *PathError, *CorruptError, those of reading, and the context's.
@@ -387,6 +387,11 @@ func (a *Archive) believe(f *chain.Frame, o *Object, asked chain.Range, follows 
 	}
 	if follows {
 		f.Verification.ParentContinuity = chain.Check{Status: chain.Verified}
+	}
+	for _, c := range frameMaterials {
+		if m := f.Material(c); m.State == chain.MaterialFiltered && m.Completeness == chain.VerifiedPredicate {
+			m.Completeness = chain.DatasetDeclared
+		}
 	}
 	for i := range f.Provenance {
 		f.Provenance[i].Trust = f.Provenance[i].Trust.Capped(chain.TrustedDataset)

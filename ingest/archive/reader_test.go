@@ -332,6 +332,23 @@ func TestBelieved(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
+	// Nobody here proved that a selection lacks nothing.
+	for claimed, want := range map[string]chain.Completeness{
+		"VerifiedPredicate": chain.DatasetDeclared, "DatasetDeclared": chain.DatasetDeclared, "Partial": chain.Partial,
+	} {
+		selections := func(m map[string]any) { m["complete_capabilities"] = []string{"Transactions"} }
+		c := madeArchive(t, selections, madeObject{1, 1, madeLine(1, map[string]string{"receipts": `{"Missing":"NotRequested"}`,
+			"logs": `{"Filtered":{"value":[],"scope":{"block_range":null,"addresses":[],"topics":[],"transaction_hashes":[],"transaction_types":[]},"completeness":"` + claimed + `"}}`})})
+		err := c.Read(context.Background(), &c.manifest.Objects[0], everything, Budget{}, func(f *chain.Frame) error {
+			if m := f.Material(chain.CapabilityLogs); m.State != chain.MaterialFiltered || m.Completeness != want {
+				t.Errorf("%s: %+v", claimed, m)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(claimed, err)
+		}
+	}
 	foreign := strings.Replace(anchored, "[1,1,", "[1,2,", 1)
 	b := madeArchive(t, nil, madeObject{1, 1, madeLine(1, map[string]string{"verification": foreign})})
 	if _, _, err := read(b, 0, everything, Budget{}); err == nil || !strings.Contains(err.Error(), "anchor is of another block") {
