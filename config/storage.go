@@ -50,7 +50,7 @@ type RawHistory struct {
 	// node.
 	Compression PageCompression `toml:"compression" jsonschema:"enum=none,enum=snappy,enum=deflate,enum=zstd" default:"snappy"`
 	// Partial says what a fill does with blocks that the sources have not as a whole: end with an
-	// error, or keep what archives have of them, apart from the history that answers requests. An
+	// error, or keep what there is of them, apart from the history that answers requests. An
 	// extension of this node.
 	Partial PartialMaterial `toml:"partial" jsonschema:"enum=refuse,enum=keep" default:"refuse"`
 }

@@ -178,3 +178,45 @@ func TestKeepRefuses(t *testing.T) {
 		t.Errorf("cancelled: %+v, %v", r, err)
 	}
 }
+
+// Files without receipts give frames with bodies and no more, and only of blocks that Fill does not take.
+//
+// SRC-003
+func TestFilesAsFrames(t *testing.T) {
+	blocks := testChain()
+	source := eraFolderOf(t, map[string][]byte{
+		"test-0": eraFileOf(blocks[:20], true), "test-1-noreceipts": eraFileOf(blocks[20:45], false), "test-2": eraFileOf(blocks[60:80], true),
+	}, nil)
+	recorder := &frameRecorder{}
+	var numbers []uint64
+	r, err := Keep(t.Context(), KeepOptions{
+		Source: FilesAsFrames(source, "folder", 1, 0), Ranges: []chain.Range{{From: 10, To: 100}},
+		Blocks: func(context.Context, func(chain.Range)) Sink { return blockRecorder{&numbers} },
+		Frames: func(context.Context) FrameSink { return recorder },
+	})
+	if err != nil || r != (KeepResult{Partial: 25}) || len(numbers) != 0 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	for i := range recorder.frames {
+		f, want := &recorder.frames[i], blocks[20+i]
+		if f.BlockRef != want.BlockRef || f.Ommers == nil || len(f.Transactions) != len(want.Transactions) || f.HasReceipts ||
+			f.Material(chain.CapabilityReceipts).Present() || !f.Material(chain.CapabilityWithdrawals).Complete() ||
+			f.Verification.TransactionsRoot.Status != chain.Verified || f.Verification.DatasetChecksum.Status != chain.Verified ||
+			f.Verification.ReceiptsRoot.Status != chain.NotChecked || f.Provenance[0].SourceID != "folder" {
+			t.Errorf("block %s: %+v from %+v", f.BlockRef, f.Verification, f.Provenance)
+		}
+	}
+	// A file that is not the one of the list gives nothing.
+	damaged := eraFileOf(blocks[20:45], false)
+	damaged[300] ^= 1
+	source = eraFolderOf(t, map[string][]byte{"test-1-noreceipts": damaged}, map[string][]byte{"test-1-noreceipts": eraFileOf(blocks[20:45], false)})
+	recorder = &frameRecorder{}
+	_, err = Keep(t.Context(), KeepOptions{
+		Source: FilesAsFrames(source, "folder", 1, 0), Ranges: []chain.Range{{From: 10, To: 100}},
+		Blocks: func(context.Context, func(chain.Range)) Sink { return blockRecorder{&numbers} },
+		Frames: func(context.Context) FrameSink { return recorder },
+	})
+	if err == nil || len(recorder.frames) > 0 {
+		t.Errorf("%d frames of a damaged file, %v", len(recorder.frames), err)
+	}
+}

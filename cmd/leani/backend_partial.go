@@ -27,20 +27,41 @@ func (n *storedNode) wantsPartial(ctx context.Context, filled error) bool {
 		(errors.Is(filled, chain.ErrNotExact) || errors.Is(filled, ingest.ErrNoReceipts))
 }
 
-// keepPartial takes from the archives what they have of the blocks of a range of which nothing is stored.
+// partialSource opens what a source has of blocks that are not whole; nil when it has nothing of that kind.
+// Mirrors list no files without receipts.
+func (n *storedNode) partialSource(ctx context.Context, entry *config.HistorySource) (frames ingest.FrameSource, closing func() error, err error) {
+	frameBytes := int64(min(n.settings.RawHistory.MaximumFrameLogicalBytes, math.MaxInt64))
+	nothing := func() error { return nil }
+	switch {
+	case entry.Kind == config.SourceArchive:
+		source, err := archive.OpenSource(entry.Manifest, n.settings.Chain.ChainID)
+		if err != nil {
+			return nil, nothing, err
+		}
+		return source.Archive().Frames(archive.Budget{FrameBytes: frameBytes}), nothing, nil
+	case entry.Mirror():
+		return nil, nothing, nil
+	}
+	source, err := openSource(ctx, n.settings, entry, temporaryFor(n.settings), n.log)
+	if err != nil {
+		return nil, nothing, err
+	}
+	return ingest.FilesAsFrames(source, entry.ID, n.settings.Chain.ChainID, frameBytes), func() error { return closeSource(source) }, nil
+}
+
+// keepPartial takes from the sources what they have of the blocks of a range of which nothing is stored.
 func (n *storedNode) keepPartial(ctx context.Context, blocks chain.Range, observe func(progress.Count)) error {
 	taken := uint64(0)
-	frameBytes := int64(min(n.settings.RawHistory.MaximumFrameLogicalBytes, math.MaxInt64))
 	for _, entry := range sourcesInOrder(n.settings) {
-		if entry.Kind != config.SourceArchive {
-			continue
-		}
-		source, err := archive.OpenSource(entry.Manifest, n.settings.Chain.ChainID)
+		source, closing, err := n.partialSource(ctx, entry)
 		if err != nil {
 			return err
 		}
+		if source == nil {
+			continue
+		}
 		kept, err := ingest.Keep(ctx, ingest.KeepOptions{
-			Source: source.Archive().Frames(archive.Budget{FrameBytes: frameBytes}),
+			Source: source,
 			Ranges: n.unknown(blocks),
 			Blocks: func(ctx context.Context, committed func(chain.Range)) ingest.Sink {
 				return &anchoredSink{Sink: n.history.NewWriter(ctx, committed), network: n.network}
@@ -53,6 +74,7 @@ func (n *storedNode) keepPartial(ctx context.Context, blocks chain.Range, observ
 		})
 		n.kept += kept.Partial
 		taken += kept.Whole + kept.Partial
+		err = errors.Join(err, closing())
 		if err != nil {
 			return fmt.Errorf("source %s: %w", entry.ID, err)
 		}

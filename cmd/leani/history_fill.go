@@ -34,7 +34,7 @@ was interrupted goes on where it stopped. One SIGINT or SIGTERM stops cleanly af
 written; a second one at once. No other process may use the data directory meanwhile.
 
 Where no source has a block whole the run ends with an error, unless raw_history.partial is "keep": what
-archives have of such blocks is then kept apart, and answers no request.`,
+archives and era folders have of such blocks is then kept apart, and answers no request.`,
 		Example: "  leani history fill --from-block 0 --to-block 8191",
 		Args:    noArguments,
 		RunE: action(func(cmd *cobra.Command, _ []string) error {
