@@ -40,6 +40,8 @@
 //   - A file is deleted only when its name or a tombstone proves that this store wrote it and
 //     does not need it. What the store cannot explain is quarantined.
 //   - Raw coverage is always the union of the files and the hot tier.
+//   - Partial material has a profile above 0 and coverage of its own: nothing that asks for coverage sees
+//     it without naming the profile.
 //   - The hot tier is one run of parent-linked blocks above all files; its finalized blocks are never
 //     undone.
 //   - After the first failed write nothing on disk changes any more until the store is
