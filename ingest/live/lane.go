@@ -148,7 +148,8 @@ func (l *Lane) handle(ctx context.Context, e *Event, events <-chan read) error {
 	}
 }
 
-// apply proves blocks and makes them the newest ones, as one commit.
+// apply proves blocks and makes them the newest ones, as one commit. While there is no room, among the recent blocks
+// or in the budget of the store, it waits.
 func (l *Lane) apply(ctx context.Context, blocks []*chain.Block, events <-chan read) error {
 	for i, b := range blocks {
 		want, err := expected(b)
@@ -167,11 +168,15 @@ func (l *Lane) apply(ctx context.Context, blocks []*chain.Block, events <-chan r
 	}
 	for stalled := false; ; stalled = true {
 		err := l.commit(ctx, blocks)
-		if !errors.Is(err, history.ErrRecentFull) {
+		reason := "recent_storage_full"
+		switch {
+		case errors.Is(err, engine.ErrSpace):
+			reason = "physical_storage_limit"
+		case !errors.Is(err, history.ErrRecentFull):
 			return err
 		}
 		if !stalled {
-			l.opts.Logger.Warn("the live lane waits for room", "reason", "recent_storage_full", "cause", err)
+			l.opts.Logger.Warn("the live lane waits for room", "reason", reason, "cause", err)
 			l.opts.Committed() // sealing may be all that is needed
 		}
 		if err := l.stall(ctx, events); err != nil {
