@@ -27,6 +27,8 @@ type Engine struct {
 	dirs    [kindSlots]vfs.File // open directories, to sync; nil when read-only
 	// generationFile is open for writing, nil when read-only; commits write it under commitLock.
 	generationFile vfs.File
+	// syncedSlot is where the newest synced slot of it lies, guarded like it.
+	syncedSlot int64
 
 	identity identity
 	session  string // in the names of temporary files; random per Open

@@ -25,7 +25,7 @@ const (
 	// slotDistance keeps the slots on pages of their own: a torn write spares the other one.
 	slotDistance = 4096
 	// slotCount is one slot for commits without files, which do not sync it, after the two that commits
-	// with files alternate between.
+	// with files write in turn.
 	slotCount   = 3
 	syncedSlots = 2
 )
@@ -38,7 +38,7 @@ type slot struct {
 	generation uint64
 }
 
-// offset is where the slot of a synced commit lies: consecutive generations alternate.
+// offset is where the first slot of a file lies. Later ones spare the newest that was synced.
 func (s slot) offset() int64 { return int64(s.generation%syncedSlots) * slotDistance }
 
 // hotOffset is where the slot of a commit lies that is not synced.
@@ -74,7 +74,7 @@ func parseGenerationFile(raw []byte) (newest slot, err error) {
 	for i := range int64(slotCount) {
 		from := min(i*slotDistance, int64(len(raw)))
 		s, ok := parseSlot(raw[from:min(from+slotLength, int64(len(raw)))])
-		if ok && (s.offset() == from || from == hotOffset) && (!found || s.generation > newest.generation) {
+		if ok && (!found || s.generation > newest.generation) {
 			newest, found = s, true
 		}
 	}
@@ -153,11 +153,30 @@ func (e *Engine) openGenerationFile(s *state) (err error) {
 	if e.generationFile, err = e.fs.OpenReadWrite(path, vfs.WriteCategoryUnspecified); err != nil {
 		return fmt.Errorf("open %s: %w", path, err)
 	}
+	if e.syncedSlot, err = newestSynced(e.generationFile); err != nil {
+		return fmt.Errorf("read %s: %w", path, err)
+	}
 	if s.witnessed && s.witness != s.catalog.generation { // a crash came between batch and witness
 		const sync = true
 		return e.witness(s.catalog.generation, sync)
 	}
 	return nil
+}
+
+// newestSynced finds the newest whole slot among those that are synced; when there is none, any may be written.
+func newestSynced(r io.ReaderAt) (offset int64, err error) {
+	var newest uint64
+	for at := int64(0); at < hotOffset; at += slotDistance {
+		var raw [slotLength]byte
+		n, err := r.ReadAt(raw[:], at)
+		if err != nil && err != io.EOF {
+			return 0, err
+		}
+		if s, ok := parseSlot(raw[:n]); ok && s.generation >= newest {
+			offset, newest = at, s.generation
+		}
+	}
+	return offset, nil
 }
 
 // createGenerationFile writes the file aside and renames it, so that one that is there is whole.
@@ -188,9 +207,9 @@ func (e *Engine) createGenerationFile(path string, generation uint64) error {
 // be lost with the power; docs/adr/0008-hot-tier.md says why that is safe for a commit without files.
 func (e *Engine) witness(generation uint64, sync bool) error {
 	s := slot{epoch: e.identity.epoch, generation: generation}
-	offset := s.offset()
-	if !sync {
-		offset = hotOffset
+	offset := int64(hotOffset)
+	if sync { // a write that is torn must not take the newest synced slot along
+		offset = slotDistance - e.syncedSlot
 	}
 	var raw [slotLength]byte
 	if _, err := e.generationFile.WriteAt(s.append(raw[:0]), offset); err != nil {
@@ -202,6 +221,7 @@ func (e *Engine) witness(generation uint64, sync bool) error {
 	if err := e.generationFile.SyncData(); err != nil {
 		return fmt.Errorf("sync %s: %w", e.layout.generation(), err)
 	}
+	e.syncedSlot = offset
 	return nil
 }
 
