@@ -53,6 +53,8 @@ type Lane struct {
 	pending [engine.FinalityFinalized + 1][]BlockID
 	// refused are blocks that contradict finality, and their descendants.
 	refused map[common.Hash]struct{}
+	// astray is set while the newest blocks of the source are refused ones: their lowest number.
+	astray *uint64
 }
 
 // New makes a lane.
@@ -232,7 +234,7 @@ func (l *Lane) commit(ctx context.Context, blocks []*chain.Block) error {
 		if !known {
 			break
 		}
-		blocks = blocks[1:]
+		l.astray, blocks = nil, blocks[1:]
 	}
 	if len(blocks) == 0 {
 		return nil
@@ -250,6 +252,9 @@ func (l *Lane) commit(ctx context.Context, blocks []*chain.Block) error {
 		for _, b := range blocks {
 			l.refuse(b.Hash)
 		}
+		if l.astray == nil || first.Number < *l.astray {
+			l.astray = &first.Number
+		}
 		l.opts.Logger.Warn("blocks that contradict finality are not applied", "first", first.BlockRef.String(), "blocks", len(blocks), "reason", reason)
 		return nil
 	}
@@ -258,6 +263,7 @@ func (l *Lane) commit(ctx context.Context, blocks []*chain.Block) error {
 			return err
 		}
 	}
+	l.astray = nil
 	x := history.Extension{Undo: undo, Apply: blocks}
 	x.Attested, x.Finalized = l.due(snap, engine.FinalityAttested, blocks), l.due(snap, engine.FinalityFinalized, blocks)
 	return l.extend(ctx, &x)
@@ -388,10 +394,17 @@ func (l *Lane) undo(ctx context.Context, to BlockID) error {
 	snap := l.opts.Store.Engine().Acquire()
 	defer snap.Release()
 	hot := snap.Hot()
-	if finalized, ok := snap.Mark(engine.FinalityFinalized); ok && finalized.Number > to.Number {
+	if finalized, ok := snap.Mark(engine.FinalityFinalized); ok &&
+		(finalized.Number > to.Number || finalized.Number == to.Number && !l.names(to, finalized)) {
 		l.opts.Logger.Warn("an undo that contradicts finality is not done", "to", to.Number, "finalized", finalized.String())
 		return nil
 	}
+	// The source takes back blocks that were refused: nothing of them is here.
+	if _, ok := l.refused[to.Hash]; ok || l.astray != nil && to.Number >= *l.astray {
+		l.opts.Logger.Warn("an undo to a block that contradicts finality is not done", "to", to.Number)
+		return nil
+	}
+	l.astray = nil
 	var x history.Extension
 	found := false
 	for i := len(hot) - 1; i >= 0 && !found; i-- {
@@ -400,7 +413,7 @@ func (l *Lane) undo(ctx context.Context, to BlockID) error {
 		}
 	}
 	if !found && len(hot) > 0 {
-		found = hot[0].Number == to.Number+1 && (to.Hash == common.Hash{} || to.Hash == hot[0].ParentHash)
+		found = hot[0].Number > 0 && hot[0].Number-1 == to.Number && (to.Hash == common.Hash{} || to.Hash == hot[0].ParentHash)
 	}
 	switch {
 	case !found && len(hot) > 0 && to.Number < hot[0].Number:
