@@ -124,6 +124,10 @@ func (f *objectFile) open(ctx context.Context) error {
 	}
 	x.end()
 	f.lines = x.lines
+	if x.dense != nil {
+		return &CorruptError{Object: f.name, Line: x.dense.number, Offset: x.dense.offset,
+			Err: fmt.Errorf("%w: more lines than frames fit in so many bytes", ErrOrder)}
+	}
 	if x.surplus != nil {
 		return &CorruptError{Object: f.name, Line: x.surplus.number, Offset: x.surplus.offset,
 			Err: fmt.Errorf("%w: a line follows that of block %d, the last", ErrOrder, f.object.Range.To-1)}
@@ -131,11 +135,20 @@ func (f *objectFile) open(ctx context.Context) error {
 	return nil
 }
 
+// shortestLine is less than the members that every frame has take, by their names alone. It bounds the lines that are
+// noted, and with them the memory, by the length of the object: a few lines may be shorter and are refused when they are
+// read.
+const (
+	shortestLine = 128
+	shortLines   = 1 << 10
+)
+
 // lineIndexer finds the lines of an object that are not empty.
 type lineIndexer struct {
 	limit   uint64 // lines that there may be
 	lines   []line
 	surplus *line // the first one beyond
+	dense   *line // the first one before which there were too many
 
 	line line // the one that is being read
 	text bool // it is not empty
@@ -162,7 +175,9 @@ func (x *lineIndexer) end() {
 	l := x.line
 	l.hash = x.hash.Sum64()
 	switch {
-	case !x.text:
+	case !x.text, x.dense != nil:
+	case int64(len(x.lines)-shortLines)*shortestLine > l.offset:
+		x.dense = &l
 	case uint64(len(x.lines)) < x.limit:
 		x.lines = append(x.lines, l)
 	case x.surplus == nil:

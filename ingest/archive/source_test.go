@@ -309,3 +309,19 @@ func TestUndeclared(t *testing.T) {
 		}
 	}
 }
+
+// An object of lines that are too short to be frames is refused before the places of all of them fill the memory,
+// whatever number of blocks its manifest gives it.
+func TestDenseLines(t *testing.T) {
+	const lines = 1 << 16
+	a := madeArchive(t, nil, madeObject{1, lines, strings.Repeat("0\n", lines)})
+	s, err := OpenSource(a.path, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.Open(t.Context(), a.PathOf(&a.manifest.Objects[0]), ingest.Limits{BlockBytes: 1 << 20, BatchBytes: 1 << 20, Reads: ingest.NewGate(1)})
+	var corrupt *CorruptError
+	if !errors.As(err, &corrupt) || !errors.Is(err, ErrOrder) || corrupt.Line > 2*shortLines {
+		t.Errorf("got %v", err)
+	}
+}
