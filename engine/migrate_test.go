@@ -38,11 +38,14 @@ func optionsOf(fs vfs.FS, f format) Options {
 	return o
 }
 
+// first is the format of a build that knows version 1 alone.
+var first = format{version: 1}
+
 // storeOfVersion1 is a closed store with two files.
 func storeOfVersion1(t *testing.T) *vfs.MemFS {
 	t.Helper()
 	fs := vfs.NewCrashableMem()
-	e := mustOpen(t, testOptions(fs))
+	e := mustOpen(t, optionsOf(fs, first))
 	mustCommit(t, e, nil, mustPending(t, e, KindData, 0, 0, 4), mustPending(t, e, KindData, 0, 4, 8))
 	mustClose(t, e)
 	return fs
@@ -81,7 +84,7 @@ func TestMigrate(t *testing.T) {
 	if _, err := Open(another); !errors.As(err, &other) {
 		t.Errorf("another chain: %v", err)
 	}
-	mustClose(t, mustOpen(t, testOptions(fs))) // nothing of that has changed it
+	mustClose(t, mustOpen(t, optionsOf(fs, first))) // nothing of that has changed it
 
 	e := mustOpen(t, optionsOf(fs, third))
 	if e.FormatVersion() != 3 || logsOf(e) != 40+4 {
@@ -96,7 +99,7 @@ func TestMigrate(t *testing.T) {
 	}
 	mustClose(t, e)
 	var newer *NewerFormatError
-	if _, err := Open(testOptions(fs)); !errors.As(err, &newer) || newer.Store != 3 || newer.Supported != formatVersion {
+	if _, err := Open(optionsOf(fs, first)); !errors.As(err, &newer) || newer.Store != 3 || newer.Supported != 1 {
 		t.Errorf("a build of version 1: %v", err)
 	}
 }
@@ -119,7 +122,7 @@ func TestCrashInMigration(t *testing.T) {
 			break
 		}
 		disk := m.Crash()
-		if e, err := Open(testOptions(disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(1, 1))}))); err == nil {
+		if e, err := Open(optionsOf(disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(1, 1))}), first)); err == nil {
 			if e.FormatVersion() != 1 || logsOf(e) != 40 {
 				t.Errorf("crash at %s: version %d with %d logs", m, e.FormatVersion(), logsOf(e))
 			}

@@ -13,8 +13,11 @@ import (
 // versions and flags and never panic; what a value means together with other rows is checked
 // by catalog.verify.
 
-// formatVersion is the version of the store's format that this build writes.
-const formatVersion = 1
+// formatVersion is the version of the store's format that this build writes:
+//
+//	1  data, senders and index files
+//	2  recent blocks in the database; frames files and profiles; the file GENERATION
+const formatVersion = 2
 
 // Version bytes of the values that carry one.
 const (

@@ -11,7 +11,7 @@ import (
 	"github.com/leani-go/leani/engine"
 )
 
-// A store of each format version that a release wrote opens in this build and holds what it held: the
+// A store of each older format version opens in this build and holds what it held: the
 // directories of testdata, with the digest of their history, are never rewritten.
 //
 // STO-020
@@ -31,6 +31,9 @@ func TestStoresOfEveryFormat(t *testing.T) {
 				e, err := engine.Open(engine.Options{Dir: dir, ChainID: 1})
 				if err != nil {
 					t.Fatal(err)
+				}
+				if e.FormatVersion() != 2 {
+					t.Errorf("format version %d after the open", e.FormatVersion())
 				}
 				if !e.Recovery().Empty() {
 					t.Errorf("recovery %+v", e.Recovery())
