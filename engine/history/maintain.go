@@ -2,6 +2,7 @@ package history
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/leani-go/leani/chain"
@@ -48,16 +49,15 @@ func (s *Store) Maintain(ctx context.Context, opts MaintainOptions) error {
 }
 
 func (s *Store) maintainOnce(ctx context.Context, opts MaintainOptions) error {
-	if _, err := s.SealRecent(ctx); err != nil {
-		return err
-	}
+	_, sealErr := s.SealRecent(ctx) // where there is no room for it, merging may make some
 	if _, err := s.Compact(ctx); err != nil {
-		return err
+		return errors.Join(sealErr, err)
 	}
 	if !opts.Senders {
-		return nil
+		return sealErr
 	}
-	return s.FillSenders(ctx, func(r chain.Range) { s.opts.Logger.Debug("senders stored", "from", r.From, "to", r.To) })
+	err := s.FillSenders(ctx, func(r chain.Range) { s.opts.Logger.Debug("senders stored", "from", r.From, "to", r.To) })
+	return errors.Join(sealErr, err)
 }
 
 // setAside leaves files out of later background work when err says that one of them is damaged, and tells
