@@ -49,15 +49,20 @@ func (s *Store) Maintain(ctx context.Context, opts MaintainOptions) error {
 }
 
 func (s *Store) maintainOnce(ctx context.Context, opts MaintainOptions) error {
-	_, sealErr := s.SealRecent(ctx) // where there is no room for it, merging may make some
-	if _, err := s.Compact(ctx); err != nil {
-		return errors.Join(sealErr, err)
+	for {
+		_, sealErr := s.SealRecent(ctx) // where there is no room for it, merging may make some
+		if _, err := s.Compact(ctx); err != nil {
+			return errors.Join(sealErr, err)
+		}
+		if !opts.Senders {
+			return sealErr
+		}
+		more, err := s.fillSendersOnce(ctx, func(r chain.Range) { s.opts.Logger.Debug("senders stored", "from", r.From, "to", r.To) })
+		if err != nil || !more {
+			return errors.Join(sealErr, err)
+		}
+		// The senders of a long history take hours, for which recent blocks cannot wait.
 	}
-	if !opts.Senders {
-		return sealErr
-	}
-	err := s.FillSenders(ctx, func(r chain.Range) { s.opts.Logger.Debug("senders stored", "from", r.From, "to", r.To) })
-	return errors.Join(sealErr, err)
 }
 
 // setAside leaves files out of later background work when err says that one of them is damaged, and tells
