@@ -19,6 +19,8 @@ type anchoredSink struct {
 	network *chain.Network
 	// signed is set once a transaction of the open run has named the chain.
 	signed bool
+	// first, if set, is called once, before the first block that passes is added.
+	first func() error
 }
 
 // Add refuses a block of another chain before the sink sees it.
@@ -31,6 +33,12 @@ func (s *anchoredSink) Add(b *chain.Block) error {
 	}
 	if !s.signed {
 		if err := s.checkSigned(b); err != nil {
+			return err
+		}
+	}
+	if first := s.first; first != nil {
+		s.first = nil
+		if err := first(); err != nil {
 			return err
 		}
 	}

@@ -27,10 +27,17 @@ func (n *storedNode) missing(blocks chain.Range) uint64 {
 // fill reads the blocks of a range that are not stored yet from the history sources, and merges index files
 // meanwhile.
 func (n *storedNode) fill(ctx context.Context, blocks chain.Range, observe func(progress.Count)) error {
-	if err := n.makeWay(ctx, blocks); err != nil {
+	recent, err := n.makeWay(ctx, blocks)
+	if err != nil {
 		return err
 	}
 	missing := n.history.Missing(blocks)
+	var first func() error
+	if !recent.Empty() {
+		below := chain.Range{From: blocks.From, To: max(recent.From, blocks.From)}
+		missing = append(n.history.Missing(below), chain.Range{From: below.To, To: blocks.To})
+		first = func() error { return n.dropRecent(ctx) }
+	}
 	if len(missing) == 0 {
 		return nil
 	}
@@ -38,7 +45,7 @@ func (n *storedNode) fill(ctx context.Context, blocks chain.Range, observe func(
 	background, stop := context.WithCancel(ctx)
 	maintenance := lowpriority.Go(func() error { return n.history.Maintain(background, history.MaintainOptions{Wake: wake}) })
 	n.failures, n.kept = nil, 0
-	done, err := n.fillFrom(ctx, missing, wake, observe)
+	done, err := n.fillFrom(ctx, missing, first, wake, observe)
 	if n.wantsPartial(ctx, err) {
 		after := func(more progress.Count) {
 			observe(progress.Count{Blocks: done.Blocks + more.Blocks, Bytes: done.Bytes + more.Bytes})
@@ -47,7 +54,7 @@ func (n *storedNode) fill(ctx context.Context, blocks chain.Range, observe func(
 		// Blocks that are whole were left alone because others in the range are not.
 		if rest := n.unknown(blocks); err == nil && len(rest) > 0 {
 			kept := n.kept
-			_, err = n.fillFrom(ctx, rest, wake, func(c progress.Count) {
+			_, err = n.fillFrom(ctx, rest, first, wake, func(c progress.Count) {
 				after(progress.Count{Blocks: kept + c.Blocks, Bytes: c.Bytes})
 			})
 		}
@@ -62,8 +69,9 @@ func (n *storedNode) fill(ctx context.Context, blocks chain.Range, observe func(
 	return n.failure(err)
 }
 
-// fillFrom reads whole blocks of ranges that are not stored from the history sources. wake is told of commits.
-func (n *storedNode) fillFrom(ctx context.Context, ranges []chain.Range, wake chan<- struct{}, observe func(progress.Count)) (progress.Count, error) {
+// fillFrom reads whole blocks of ranges that are not stored from the history sources. first, if set, is called
+// before the first block is added; wake is told of commits.
+func (n *storedNode) fillFrom(ctx context.Context, ranges []chain.Range, first func() error, wake chan<- struct{}, observe func(progress.Count)) (progress.Count, error) {
 	budgets := n.settings.Budgets
 	list := candidates(n.settings, n.log.With("component", "sources"))
 	outcome, err := ingest.FillFrom(ctx, list, ingest.Options{
@@ -76,7 +84,7 @@ func (n *storedNode) fillFrom(ctx context.Context, ranges []chain.Range, wake ch
 				default: // it is awake
 				}
 			})
-			return &anchoredSink{Sink: writer, network: n.network}
+			return &anchoredSink{Sink: writer, network: n.network, first: first}
 		},
 		ExpectedParent:    n.expectedParent,
 		Workers:           budgets.MapperConcurrency,

@@ -52,19 +52,29 @@ func (n *storedNode) admitLive(b *chain.Block) error {
 	return errors.Join(s.checkGenesis(b), s.checkSigned(b))
 }
 
-// makeWay clears the recent blocks for a fill that reaches beyond them: those that are final become files, and
-// those that are not are dropped, because the archive's are.
-func (n *storedNode) makeWay(ctx context.Context, blocks chain.Range) error {
-	snap := n.engine.Acquire()
-	hot := snap.HotRange()
-	snap.Release()
-	if hot.Empty() || blocks.To <= hot.To {
-		return nil
+// makeWay prepares for a fill that reaches beyond the recent blocks: those that are final become files; those that
+// are not have to go, because the blocks of the sources take their place. They are the range that is returned; they
+// stay until a source has given a block: see dropRecent.
+func (n *storedNode) makeWay(ctx context.Context, blocks chain.Range) (chain.Range, error) {
+	if hot := n.recent(); hot.Empty() || blocks.To <= hot.To {
+		return chain.Range{}, nil
 	}
 	if _, err := n.history.SealFinal(ctx); err != nil {
-		return fmt.Errorf("seal recent blocks: %w", err)
+		return chain.Range{}, fmt.Errorf("seal recent blocks: %w", err)
 	}
-	snap = n.engine.Acquire()
+	return n.recent(), nil
+}
+
+// recent is the range of the recent blocks.
+func (n *storedNode) recent() chain.Range {
+	snap := n.engine.Acquire()
+	defer snap.Release()
+	return snap.HotRange()
+}
+
+// dropRecent takes the recent blocks back, all of them.
+func (n *storedNode) dropRecent(ctx context.Context) error {
+	snap := n.engine.Acquire()
 	defer snap.Release()
 	var x history.Extension
 	for i := len(snap.Hot()) - 1; i >= 0; i-- {

@@ -67,7 +67,15 @@ func TestLiveAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	ask("sealed in part", 99)
-	if err := n.makeWay(t.Context(), chain.Range{From: c.blocks.From, To: c.blocks.To + 1}); err != nil {
+	// No source has the block above: nothing may go that would not come back.
+	for _, r := range []chain.Range{{From: c.blocks.To, To: c.blocks.To + 1}, {From: c.blocks.From, To: c.blocks.To + 1}} {
+		if err := n.fill(t.Context(), r, func(progress.Count) {}); err == nil {
+			t.Errorf("a fill of %v, which no source has, succeeds", r)
+		}
+	}
+	ask("kept", 99)
+	// As before the first block that a source gives.
+	if err := n.dropRecent(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if err := n.fill(t.Context(), c.blocks, func(progress.Count) {}); err != nil {
