@@ -38,6 +38,9 @@ type BackupReport struct {
 // ErrTargetExists is returned when a backup or a restored store would replace what is there.
 var ErrTargetExists = errors.New("the target is not empty")
 
+// ErrTargetWithin is returned when a backup would lie in the store that it is of, where it would count as damage.
+var ErrTargetWithin = errors.New("the target lies in the data directory")
+
 // partialSuffix marks a directory that a backup or a restore is filling.
 const partialSuffix = ".partial"
 
@@ -46,7 +49,7 @@ const partialSuffix = ".partial"
 // backup is done. It appears under its name when it is complete and durable; a crash leaves a directory with
 // the suffix ".partial" beside it, which the next Backup to the same name replaces.
 //
-// The error is ErrTargetExists when there is something at dir. An error of the target's disk does not fail the
+// The error is ErrTargetExists when there is something at dir, and ErrTargetWithin when it is in the store. An error of the target's disk does not fail the
 // store.
 func (e *Engine) Backup(ctx context.Context, dir string, opts BackupOptions) (BackupReport, error) {
 	report, err := e.backup(ctx, dir, opts)
@@ -58,6 +61,14 @@ func (e *Engine) Backup(ctx context.Context, dir string, opts BackupOptions) (Ba
 
 func (e *Engine) backup(ctx context.Context, dir string, opts BackupOptions) (BackupReport, error) {
 	fs := e.opts.FS
+	for d := dir; ; d = fs.PathDir(d) {
+		if d == e.layout.dir {
+			return BackupReport{}, ErrTargetWithin
+		}
+		if d == fs.PathDir(d) {
+			break
+		}
+	}
 	if _, err := fs.Stat(dir); err == nil {
 		return BackupReport{}, ErrTargetExists
 	} else if !isNotExist(err) {

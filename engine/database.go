@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -96,7 +97,7 @@ func (e *Engine) openDatabase() error {
 	case errors.Is(err, pebble.ErrDBDoesNotExist):
 		return ErrNoStore
 	case err != nil:
-		return fmt.Errorf("open database: %w", err)
+		return fmt.Errorf("open database: %w", damaged(err))
 	}
 	e.db = <-opened
 	return nil
@@ -335,29 +336,38 @@ func (e *Engine) scan(f keys.Family, visit func(key, value []byte) error) error 
 	})
 }
 
+// damaged makes what Pebble says of damaged files the error for damage. Pebble adds a line without a meaning.
+func damaged(err error) error {
+	if !pebble.IsCorruptionError(err) {
+		return err
+	}
+	text, _, _ := strings.Cut(err.Error(), "\n")
+	return corrupt.New("db", errors.New(text))
+}
+
 // scanRange visits the rows in [lower, upper) in order; nil is unbounded. An error of the visit
 // ends the scan and is returned as it is.
 func scanRange(r pebble.Reader, lower, upper []byte, visit func(key, value []byte) error) (err error) {
 	it, err := r.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
 	if err != nil {
-		return fmt.Errorf("scan database: %w", err)
+		return fmt.Errorf("scan database: %w", damaged(err))
 	}
 	defer func() {
 		if closeErr := it.Close(); err == nil && closeErr != nil {
-			err = fmt.Errorf("scan database: %w", closeErr)
+			err = fmt.Errorf("scan database: %w", damaged(closeErr))
 		}
 	}()
 	for ok := it.First(); ok; ok = it.Next() {
 		value, err := it.ValueAndErr()
 		if err != nil {
-			return fmt.Errorf("scan database: %w", err)
+			return fmt.Errorf("scan database: %w", damaged(err))
 		}
 		if err := visit(it.Key(), value); err != nil {
 			return err
 		}
 	}
 	if err := it.Error(); err != nil {
-		return fmt.Errorf("scan database: %w", err)
+		return fmt.Errorf("scan database: %w", damaged(err))
 	}
 	return nil
 }
@@ -369,7 +379,7 @@ func (e *Engine) meta(name keys.MetaName) ([]byte, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", keys.Meta{Name: name}, err)
+		return nil, fmt.Errorf("read %s: %w", keys.Meta{Name: name}, damaged(err))
 	}
 	value = bytes.Clone(value)
 	return value, closer.Close()

@@ -17,8 +17,11 @@ func (n *storedNode) backup(ctx context.Context, out string, copied bool) (backu
 		return backupReport{}, err
 	}
 	r, err := n.engine.Backup(ctx, out, engine.BackupOptions{Copy: copied})
-	if errors.Is(err, engine.ErrTargetExists) {
+	switch {
+	case errors.Is(err, engine.ErrTargetExists):
 		err = fmt.Errorf("%w: name a directory that does not exist", err)
+	case errors.Is(err, engine.ErrTargetWithin):
+		err = fmt.Errorf("%w: name a directory outside of it", err)
 	}
 	return backupReportOf(out, r), err
 }
