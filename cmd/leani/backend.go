@@ -63,6 +63,10 @@ func (stored) open(_ context.Context, o nodeOptions) (node, error) {
 		return nil, explainOpen(o.settings.DataDir, err)
 	}
 	for _, q := range n.engine.Recovery().Quarantined {
+		if o.readOnly {
+			o.log.Warn("no row names a file; it will be moved to quarantine by the next command that writes", "file", q)
+			continue
+		}
 		o.log.Warn("file that no row names was moved to quarantine", "file", q)
 	}
 	raw := o.settings.RawHistory

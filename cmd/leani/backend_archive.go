@@ -85,6 +85,10 @@ func (n *storedNode) writeArchive(ctx context.Context, w *archive.Writer, blocks
 	return w.Commit()
 }
 
+// verifiedFrameBytes bounds a block of an archive that is verified, and with it the lines that are read into memory: it
+// is the default of raw_history.maximum_frame_logical_bytes, because no settings are read.
+const verifiedFrameBytes = 64 << 20
+
 // verifyArchive reads an archive. begin is told the number of its blocks and gives the observer.
 func (stored) verifyArchive(ctx context.Context, path string, begin func(total uint64) func(progress.Count)) (archiveVerifyReport, error) {
 	var r archiveVerifyReport
@@ -102,7 +106,7 @@ func (stored) verifyArchive(ctx context.Context, path string, begin func(total u
 		total += o.Range.Len()
 	}
 	observe := begin(total)
-	found, err := a.Verify(ctx, archive.Budget{}, func(frames, bytes uint64) { observe(progress.Count{Blocks: frames, Bytes: bytes}) })
+	found, err := a.Verify(ctx, archive.Budget{FrameBytes: verifiedFrameBytes}, func(frames, bytes uint64) { observe(progress.Count{Blocks: frames, Bytes: bytes}) })
 	if err != nil {
 		return r, err
 	}
