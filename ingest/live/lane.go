@@ -181,7 +181,7 @@ func (l *Lane) apply(ctx context.Context, blocks []*chain.Block, events <-chan r
 			l.opts.Logger.Warn("the live lane waits for room", "reason", reason, "cause", err)
 			l.opts.Committed() // sealing may be all that is needed
 		}
-		if err := l.stall(ctx, events); err != nil {
+		if err := l.stall(ctx, blocks[0].Number, events); err != nil {
 			return err
 		}
 	}
@@ -196,8 +196,12 @@ func expected(b *chain.Block) (verify.Expected, error) {
 	return verify.Expected{Number: h.Number, ParentHash: *h.ParentHash}, nil
 }
 
-// stall waits a while for room, and takes marks out of turn meanwhile: they are what makes room.
-func (l *Lane) stall(ctx context.Context, events <-chan read) error {
+// stall waits a while for room for the blocks from a number on, and takes marks out of turn meanwhile: they are
+// what makes room.
+func (l *Lane) stall(ctx context.Context, from uint64, events <-chan read) error {
+	if err := l.takeMarks(ctx, from); err != nil {
+		return err
+	}
 	if len(l.queue) >= queuedEvents || l.end != nil {
 		events = nil
 	}
@@ -209,17 +213,41 @@ func (l *Lane) stall(ctx context.Context, events <-chan read) error {
 	case <-timer.C:
 		return nil
 	case r := <-events:
-		switch {
-		case r.err != nil:
+		if r.err != nil {
 			l.end = r.err
 			return nil
-		case r.event.Kind == Attested || r.event.Kind == Finalized:
-			return l.handle(ctx, r.event, nil)
-		default:
-			l.queue = append(l.queue, r.event)
-			return nil
 		}
+		l.queue = append(l.queue, r.event)
+		return l.takeMarks(ctx, from)
 	}
+}
+
+// takeMarks handles the marks of the queue whose blocks are known whatever happens before their turn: those with a
+// hash, and those below all blocks that what waits in front of them adds or takes back. Without a hash a mark means
+// the canonical block of its turn.
+func (l *Lane) takeMarks(ctx context.Context, from uint64) error {
+	for i := 0; i < len(l.queue); {
+		switch e := l.queue[i]; e.Kind {
+		case Attested, Finalized:
+			if e.Block.Hash != (common.Hash{}) || e.Block.Number < from {
+				l.queue = slices.Delete(l.queue, i, i+1)
+				if err := l.handle(ctx, e, nil); err != nil {
+					return err
+				}
+				continue
+			}
+		case Apply:
+			first, err := expected(e.Blocks[0])
+			if err != nil {
+				first.Number = 0 // its turn will tell
+			}
+			from = min(from, first.Number)
+		case Undo:
+			from = min(from, e.Block.Number+1)
+		}
+		i++
+	}
+	return nil
 }
 
 // commit applies proved blocks where they belong. Blocks that are there already are left out.

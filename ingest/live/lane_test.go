@@ -222,6 +222,44 @@ func TestWaitsForRoom(t *testing.T) {
 }
 
 // A source that fails ends the lane with its error; a context that ends, too.
+// TestMarksInTurn stalls a lane in front of a reorganization, with marks behind it: those that name a number mean the
+// branch of their turn, unless the number is below all that can change before.
+//
+// INV-13
+func TestMarksInTurn(t *testing.T) {
+	l := newLab(t, history.RecentOptions{})
+	lane := New(Options{Store: l.store, Source: &list{}})
+	if err := lane.handle(t.Context(), apply(l.base[:4]...), nil); err != nil {
+		t.Fatal(err)
+	}
+	mark := func(n uint64, hash common.Hash) *Event {
+		return &Event{Kind: Finalized, Block: BlockID{Number: n, Hash: hash}}
+	}
+	finalized := func(want uint64) {
+		t.Helper()
+		snap := l.store.Engine().Acquire()
+		defer snap.Release()
+		if got, _ := snap.Mark(engine.FinalityFinalized); got.Number != want {
+			t.Errorf("finalized: got block %s want %d", got, want)
+		}
+	}
+	first := l.base[0].Number
+	undo := &Event{Kind: Undo, Block: BlockID{Number: first + 1}}
+	lane.queue = []*Event{mark(first+3, common.Hash{}), undo, mark(first+2, common.Hash{}), mark(first+1, common.Hash{})}
+	if err := lane.takeMarks(t.Context(), first+3); err != nil {
+		t.Fatal(err)
+	}
+	finalized(first + 1)
+	if len(lane.queue) != 3 || lane.queue[1] != undo {
+		t.Errorf("%d events are left", len(lane.queue))
+	}
+	lane.queue = append(lane.queue, mark(first+2, l.base[2].Hash))
+	if err := lane.takeMarks(t.Context(), first+3); err != nil {
+		t.Fatal(err)
+	}
+	finalized(first + 2)
+}
+
 func TestEnds(t *testing.T) {
 	l := newLab(t, history.RecentOptions{})
 	ctx, cancel := context.WithCancel(t.Context())
