@@ -2,6 +2,7 @@ package live
 
 import (
 	"bytes"
+	"sync"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -21,6 +22,12 @@ type lab struct {
 	base  []*chain.Block // of the conformance chain
 }
 
+// conformance is the chain of all labs, read once: it takes longer than the tests. It is only read.
+var (
+	chainOnce   sync.Once
+	conformance []*chainfixture.Block
+)
+
 func newLab(t *testing.T, recent history.RecentOptions) *lab {
 	t.Helper()
 	e, err := engine.Open(engine.Options{Dir: "store", FS: vfs.NewMem(), ChainID: 1})
@@ -33,7 +40,8 @@ func newLab(t *testing.T, recent history.RecentOptions) *lab {
 		}
 	})
 	l := &lab{store: history.New(e, history.Options{TargetBlocks: 8, CacheBytes: 1 << 20, Recent: recent})}
-	for _, b := range chainfixture.ConformanceChain(t) {
+	chainOnce.Do(func() { conformance = chainfixture.ConformanceChain(t) })
+	for _, b := range conformance {
 		block := b.Block
 		l.base = append(l.base, &block)
 	}
