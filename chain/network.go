@@ -22,6 +22,8 @@ type Network struct {
 	// genesis is nil and forks are empty for a network that is known by its id alone.
 	genesis *Genesis
 	forks   []Fork // ascending ActivationTime
+	// london is the first block with a base fee (EIP-1559); nil where none is scheduled.
+	london *uint64
 }
 
 // Genesis identifies the first block of a chain.
@@ -50,12 +52,17 @@ func newNetwork(name string, config *params.ChainConfig, genesis Genesis) (*Netw
 	if err := checkConfig(config); err != nil {
 		return nil, err
 	}
-	return &Network{
+	network := &Network{
 		name:    name,
 		chainID: config.ChainID.Uint64(),
 		genesis: &genesis,
 		forks:   scheduleForks(config, genesis),
-	}, nil
+	}
+	if config.LondonBlock != nil {
+		london := config.LondonBlock.Uint64() // fits: checkConfig saw it
+		network.london = &london
+	}
+	return network, nil
 }
 
 // Name is the configured name of the network, "mainnet" for Ethereum Mainnet.

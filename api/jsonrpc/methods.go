@@ -20,12 +20,12 @@ const (
 	GetTransactionReceipt               = "eth_getTransactionReceipt"
 	GetBlockReceipts                    = "eth_getBlockReceipts"
 	GetLogs                             = "eth_getLogs"
+	FeeHistory                          = "eth_feeHistory"
 )
 
 // Methods that the node knows and refuses with a code of their own or names in its
 // capabilities.
 const (
-	FeeHistory = "eth_feeHistory"
 	Call       = "eth_call"
 	GetBalance = "eth_getBalance"
 )

@@ -19,7 +19,7 @@ const (
 	ReasonLogRange = "requested_range_outside_recent_window"
 	// ReasonLatestForLogs: a log query with an open end while no block is known.
 	ReasonLatestForLogs = "latest_block_unavailable_for_open_log_range"
-	// ReasonFeeHistory: eth_feeHistory, which is not served.
+	// ReasonFeeHistory: eth_feeHistory of blocks that are not retained.
 	ReasonFeeHistory = "raw_execution_material_not_retained"
 	// ReasonConfigTimestamp: eth_config without a retained block to take the time from.
 	ReasonConfigTimestamp = "eth_config_head_timestamp_unavailable"

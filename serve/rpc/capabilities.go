@@ -27,7 +27,7 @@ func retainedMethods() []string {
 		jsonrpc.GetBlockByNumber, jsonrpc.GetBlockByHash, jsonrpc.GetBlockTransactionCountByNumber,
 		jsonrpc.GetBlockTransactionCountByHash, jsonrpc.GetTransactionByBlockNumberAndIndex,
 		jsonrpc.GetTransactionByBlockHashAndIndex, jsonrpc.GetTransactionByHash, jsonrpc.GetTransactionReceipt,
-		jsonrpc.GetBlockReceipts,
+		jsonrpc.GetBlockReceipts, jsonrpc.FeeHistory,
 	}
 }
 
@@ -35,7 +35,7 @@ func retainedMethods() []string {
 type unsupportedMethod struct{ name, reason string }
 
 func unsupportedMethods() []unsupportedMethod {
-	methods := []unsupportedMethod{{jsonrpc.FeeHistory, jsonrpc.ReasonFeeHistory}}
+	var methods []unsupportedMethod
 	for _, name := range []string{
 		jsonrpc.Call, jsonrpc.GetBalance, "eth_getCode", "eth_getStorageAt", "eth_getTransactionCount", "eth_getProof",
 		"eth_estimateGas", "eth_createAccessList", "eth_simulateV1",

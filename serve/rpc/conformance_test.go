@@ -141,7 +141,7 @@ func conformanceNetwork(t *testing.T) *chain.Network {
 func testServedCases(t *testing.T, s *testServer) {
 	folder := shareddata.Path(t, "execution-apis", "tests")
 	methods := []string{jsonrpc.NetVersion, jsonrpc.ChainID, jsonrpc.BlockNumber, jsonrpc.Config, jsonrpc.GetLogs}
-	for _, method := range append(methods, retainedMethods()...) {
+	for _, method := range append(methods, retainedMethods()...) { // eth_feeHistory among them
 		t.Run(method, func(t *testing.T) {
 			for _, c := range readCases(t, folder, method) {
 				t.Run(c.name, func(t *testing.T) { c.run(t, s.post) })
@@ -173,7 +173,7 @@ func testServedCases(t *testing.T, s *testServer) {
 func testRefusedCases(t *testing.T, s *testServer) {
 	folder := shareddata.Path(t, "execution-apis", "tests")
 	for _, method := range []string{
-		"eth_call", "eth_createAccessList", "eth_estimateGas", "eth_feeHistory", "eth_getBalance", "eth_getCode",
+		"eth_call", "eth_createAccessList", "eth_estimateGas", "eth_getBalance", "eth_getCode",
 		"eth_getProof", "eth_getStorageAt", "eth_getStorageValues", "eth_getTransactionCount", "eth_sendRawTransaction",
 		"eth_simulateV1", "eth_baseFee", "eth_blobBaseFee", "debug_getRawBlock", "debug_traceTransaction", "txpool_status",
 	} {

@@ -1,6 +1,10 @@
 package rpc
 
-import "github.com/leani-go/leani/chain"
+import (
+	"github.com/holiman/uint256"
+
+	"github.com/leani-go/leani/chain"
+)
 
 // encoder writes the JSON of chain data; an *ethjson.Encoder does. The methods append to dst and
 // return it extended. An encoder belongs to one goroutine at a time: each exchange has its own.
@@ -17,4 +21,6 @@ type encoder interface {
 	AppendLog(dst []byte, l *chain.FoundLog) []byte
 	// AppendConfig appends the answer of eth_config for a head block with this timestamp.
 	AppendConfig(dst []byte, timestamp uint64) ([]byte, error)
+	// AppendTips appends what each transaction pays the proposer for a unit of gas.
+	AppendTips(dst []uint256.Int, b *chain.Block) ([]uint256.Int, error)
 }

@@ -6,8 +6,7 @@ import "github.com/leani-go/leani/api/jsonrpc"
 // appends the result to the response. What it returned an error for is cut off again.
 type method func(c *call) error
 
-// methodTable is what the node serves. A method that is not in it does not exist (-32601);
-// eth_feeHistory is in it because it is refused with a reason.
+// methodTable is what the node serves. A method that is not in it does not exist (-32601).
 //
 // Methods that push (eth_subscribe) will stand in a table of the transport that can.
 func methodTable() map[string]method {
@@ -30,13 +29,6 @@ func methodTable() map[string]method {
 		jsonrpc.GetTransactionReceipt:               transactionReceipt,
 		jsonrpc.GetBlockReceipts:                    blockReceipts,
 		jsonrpc.GetLogs:                             logs,
-
-		jsonrpc.FeeHistory: feeHistory,
+		jsonrpc.FeeHistory:                          feeHistory,
 	}
-}
-
-// feeHistory takes any parameters and is always refused: its percentiles need what execution
-// alone can tell.
-func feeHistory(*call) error {
-	return jsonrpc.UnavailableMethod(jsonrpc.ReasonFeeHistory, jsonrpc.FeeHistory)
 }

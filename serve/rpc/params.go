@@ -3,6 +3,7 @@ package rpc
 import (
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/ethereum/go-ethereum/common"
 
@@ -12,14 +13,17 @@ import (
 )
 
 // maxPositions is the most parameters that any served method takes.
-const maxPositions = 2
+const maxPositions = 3
 
 // positions are the parameters of a call by position.
 type positions [maxPositions]value
 
 // readPositions reads exactly n parameters. For no parameters the member may also be absent,
 // null or an empty object.
-func readPositions(params value, n int) (positions, error) {
+func readPositions(params value, n int) (positions, error) { return readBetween(params, n, n) }
+
+// readBetween reads at least and at most so many parameters; those that are absent are nil.
+func readBetween(params value, least, most int) (positions, error) {
 	var (
 		p     positions
 		count int
@@ -37,13 +41,17 @@ func readPositions(params value, n int) (positions, error) {
 			if !ok {
 				break
 			}
-			if count < n {
+			if count < most {
 				p[count] = element
 			}
 		}
 	}
-	if count != n {
-		return p, jsonrpc.InvalidParams(fmt.Sprintf("got %d parameters, want %d", count, n))
+	if count < least || count > most {
+		want := strconv.Itoa(least)
+		if least < most {
+			want = fmt.Sprintf("%d to %d", least, most)
+		}
+		return p, jsonrpc.InvalidParams(fmt.Sprintf("got %d parameters, want %s", count, want))
 	}
 	return p, nil
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/holiman/uint256"
+
 	"github.com/leani-go/leani/chain"
 )
 
@@ -47,6 +49,13 @@ func (stubEncoder) AppendLog(dst []byte, l *chain.FoundLog) []byte {
 
 func (e stubEncoder) AppendConfig(dst []byte, timestamp uint64) ([]byte, error) {
 	return fmt.Appendf(dst, `{"current":%d}`, timestamp), e.fail
+}
+
+func (e stubEncoder) AppendTips(dst []uint256.Int, b *chain.Block) ([]uint256.Int, error) {
+	for range b.Transactions {
+		dst = append(dst, *uint256.NewInt(1))
+	}
+	return dst, e.fail
 }
 
 // fillEncoder writes blocks as strings of a given size, made of the last digit of their number.
