@@ -13,6 +13,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/leani-go/leani/chain"
+	"github.com/leani-go/leani/ingest/era"
 	"github.com/leani-go/leani/ingest/remote"
 )
 
@@ -123,6 +124,7 @@ type candidate struct {
 	failures map[string]*Failure // of its files, by the names of extents
 	strikes  int                 // failures in a row for being unavailable
 	refusals []refusal           // of the last plan
+	unread   []string            // errors of files that were noted because blocks are missing
 }
 
 // refusal is why a candidate has not some blocks that it was asked for.
@@ -300,6 +302,23 @@ func (f *failover) cover(ctx context.Context, candidates []*candidate, r chain.R
 	return append(supplies, f.cover(ctx, others, chain.Range{From: next, To: r.To})...)
 }
 
+// noteUnread notes, once each, the files that might hold the missing blocks and cannot be read: another source may
+// have the blocks, and nobody would learn of the damage. Files without receipts are no failure.
+func (f *failover) noteUnread(c *candidate, err error) {
+	var hole *era.HoleError
+	if !errors.As(err, &hole) {
+		return
+	}
+	for _, unread := range hole.Unread {
+		text := unread.Error()
+		if errors.Is(unread, ErrNoReceipts) || slices.Contains(c.unread, text) {
+			continue
+		}
+		c.unread = append(c.unread, text)
+		f.note(&Failure{Source: c.ID, Err: unread})
+	}
+}
+
 // ask asks a candidate what it has of a range. A candidate that does not answer is not asked again.
 func (f *failover) ask(ctx context.Context, c *candidate, r chain.Range) []Extent {
 	var err error
@@ -323,6 +342,7 @@ func (f *failover) ask(ctx context.Context, c *candidate, r chain.Range) []Exten
 	case err == nil || ctx.Err() != nil:
 	case errors.As(err, &holes):
 		c.refusals = append(c.refusals, refusal{r, &Failure{Source: c.ID, Block: r.From, Err: err}})
+		f.noteUnread(c, err)
 	default:
 		c.dead = f.note(&Failure{Source: c.ID, Err: err})
 		return nil
