@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -384,16 +385,16 @@ func (l *Lane) contradicts(snap *engine.Snapshot, blocks []*chain.Block) string 
 	return ""
 }
 
-// wait keeps a mark until its block comes.
+// wait keeps a mark until its block comes. Of too many the highest goes: a mark far ahead must not cost the next ones.
 func (l *Lane) wait(level engine.FinalityLevel, id BlockID) {
-	list := &l.pending[level]
-	if n := len(*list); n > 0 && id.Number <= (*list)[n-1].Number {
+	list := l.pending[level]
+	i, found := slices.BinarySearchFunc(list, id.Number, func(p BlockID, n uint64) int { return cmp.Compare(p.Number, n) })
+	if found {
+		list[i] = id
 		return
 	}
-	if len(*list) == maximumPending {
-		*list = (*list)[1:]
-	}
-	*list = append(*list, id)
+	list = slices.Insert(list, i, id)
+	l.pending[level] = list[:min(len(list), maximumPending)]
 }
 
 func (l *Lane) refuse(hash common.Hash) {

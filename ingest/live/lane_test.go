@@ -260,6 +260,25 @@ func TestMarksInTurn(t *testing.T) {
 	finalized(first + 2)
 }
 
+// TestMarksFarAhead gives marks of blocks that will not come before those of blocks that do.
+func TestMarksFarAhead(t *testing.T) {
+	l := newLab(t, history.RecentOptions{})
+	events := []*Event{{Kind: Finalized, Block: BlockID{Number: 1<<64 - 1}}}
+	for i := range uint64(2 * maximumPending) {
+		events = append(events, &Event{Kind: Finalized, Block: BlockID{Number: 1<<40 + i}})
+	}
+	events = append(events, &Event{Kind: Finalized, Block: BlockID{Number: l.base[2].Number}})
+	events = append(events, each(l.base[:4])...)
+	if err := New(Options{Store: l.store, Source: &list{events: events}}).Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	snap := l.store.Engine().Acquire()
+	defer snap.Release()
+	if got, _ := snap.Mark(engine.FinalityFinalized); got != l.base[2].BlockRef {
+		t.Errorf("finalized: got %s want %s", got, l.base[2].BlockRef)
+	}
+}
+
 func TestEnds(t *testing.T) {
 	l := newLab(t, history.RecentOptions{})
 	ctx, cancel := context.WithCancel(t.Context())

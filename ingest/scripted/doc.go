@@ -16,5 +16,6 @@
 // relative to the file. Empty lines and lines that begin with # are skipped.
 //
 // The file is read from its start at every start of the node: events that have taken effect before change nothing,
-// or lead to the same chain again.
+// or lead to the same chain again. On a chain without finality blocks become files by their depth alone; a script
+// that once took back blocks which have become files since then cannot be read again and ends the lane.
 package scripted
