@@ -68,7 +68,7 @@ func newRun(o Options, ranges []chain.Range, files []*file) *run {
 	stored := max(minimumChunkStoredBytes, min(chunkStoredBytes, share/costOf(1, decodedPerStored)))
 	return &run{
 		options:     o,
-		limits:      Limits{BatchBytes: int(decodedPerStored * stored), BlockBytes: o.MaximumBlockBytes, Reads: NewGate(o.SourceConcurrency)},
+		limits:      Limits{BatchBytes: int(decodedPerStored * stored), BlockBytes: o.MaximumBlockBytes, MemoryBytes: o.MemoryBytes, Reads: NewGate(o.SourceConcurrency)},
 		chunkStored: stored,
 		ranges:      ranges,
 		files:       files,

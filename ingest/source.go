@@ -43,6 +43,9 @@ type Limits struct {
 	BatchBytes int
 	// BlockBytes bounds what one block can take decoded.
 	BlockBytes int64
+	// MemoryBytes is what all blocks between source and sink may take together; 0 is no bound. The stored form of
+	// one block, where that has to be held, may not be longer.
+	MemoryBytes int64
 	// Reads is passed by every read of stored bytes.
 	Reads *Gate
 }

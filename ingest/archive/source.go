@@ -272,7 +272,13 @@ func (f *objectFile) decoded(n uint64) int64 {
 }
 
 // longest is the length of the longest line that is read.
-func (f *objectFile) longest() int64 { return f.limits.BlockBytes * lineBytesPerBlockByte }
+func (f *objectFile) longest() int64 {
+	longest := f.limits.BlockBytes * lineBytesPerBlockByte
+	if m := f.limits.MemoryBytes; m > 0 {
+		longest = min(longest, m)
+	}
+	return longest
+}
 
 // lineReader reads lines into blocks.
 type lineReader struct {
