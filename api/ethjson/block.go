@@ -25,6 +25,18 @@ func (e *Encoder) AppendBlock(dst []byte, b *chain.Block, fullTransactions bool)
 	return dst, nil
 }
 
+// AppendHeader appends the header of a block, without transactions, as subscriptions give new heads. It needs the
+// material of AppendBlock but the hashes: the size of a block is that of all its parts.
+//
+// It fails with ErrMaterial or an error of the rlp package.
+func (e *Encoder) AppendHeader(dst []byte, b *chain.Block) ([]byte, error) {
+	if err := e.readHeader(b); err != nil {
+		return dst, err
+	}
+	dst = appendHeaderMembers(append(dst, '{'), b, &e.header)
+	return append(appendUint(dst, `,"size":"`, blockSize(b)), '}'), nil
+}
+
 func (e *Encoder) appendBlock(dst []byte, b *chain.Block, fullTransactions bool) ([]byte, error) {
 	if err := e.readHeader(b); err != nil {
 		return dst, err

@@ -13,6 +13,13 @@ func (e *Encoder) AppendLog(dst []byte, l *chain.FoundLog) []byte {
 	return e.appendLog(dst, &l.Log, l.LogIndex)
 }
 
+// AppendRemovedLog appends a log of a block that a reorganization has undone, as subscriptions give it: like
+// AppendLog, but marked as removed.
+func (e *Encoder) AppendRemovedLog(dst []byte, l *chain.FoundLog) []byte {
+	dst = e.AppendLog(dst, l)
+	return append(dst[:len(dst)-len("false}")], "true}"...)
+}
+
 // appendLog appends a log of the transaction that e.place is at.
 func (e *Encoder) appendLog(dst []byte, l *chain.Log, index uint32) []byte {
 	dst = append(dst, `{"address":"`...)

@@ -23,6 +23,13 @@ const (
 	FeeHistory                          = "eth_feeHistory"
 )
 
+// Methods that the node serves over WebSocket only, and the method of the notifications that follow.
+const (
+	Subscribe    = "eth_subscribe"
+	Unsubscribe  = "eth_unsubscribe"
+	Subscription = "eth_subscription"
+)
+
 // Methods that the node knows and refuses with a code of their own or names in its
 // capabilities.
 const (

@@ -35,8 +35,25 @@ const (
 	ReasonQuantityU128 = "quantity_exceeds_u128"
 	// ReasonEVMState: the capability reason of methods that need state or execution.
 	ReasonEVMState = "evm_state_unavailable"
+	// ReasonSubscriptionKind: eth_subscribe to what the node cannot tell, such as pending transactions.
+	ReasonSubscriptionKind = "subscription_type_unsupported"
+	// ReasonLiveDisconnected: eth_subscribe while the node follows no chain. It also closes connections with
+	// subscriptions when the node stops following.
+	ReasonLiveDisconnected = "live_subscription_disconnected"
 	// ReasonPlanned: the capability reason of methods that a later version may serve.
 	ReasonPlanned = "method_planned"
+)
+
+// Reasons with which a WebSocket is closed (1011) because an event cannot be told.
+const (
+	// ReasonUndoneFrame: the logs of an undone block cannot be read any more.
+	ReasonUndoneFrame = "reverted_subscription_frame_missing"
+	// ReasonCompleteLogs: the logs of a new block are not retained.
+	ReasonCompleteLogs = "complete_logs_not_retained"
+	// ReasonCompleteHeader: the header of a new block, or what its size is made of, is not retained.
+	ReasonCompleteHeader = "complete_header_not_retained"
+	// ReasonLiveReset: the node lost track of the chain's changes and began anew.
+	ReasonLiveReset = "live_subscription_reset"
 )
 
 // Reasons of CodeLimitExceeded, in data.reason beside data.limit.
@@ -49,6 +66,10 @@ const (
 	ReasonLogResults = "log_result_limit_exceeded"
 	// ReasonTime: the request took longer than the limit in milliseconds.
 	ReasonTime = "time_limit_exceeded"
+	// ReasonSubscriptions: the connection has as many subscriptions as the limit allows.
+	ReasonSubscriptions = "subscription_limit_exceeded"
+	// ReasonFilterBytes: the filters of the connection's subscriptions together are larger than the limit in bytes.
+	ReasonFilterBytes = "subscription_filter_limit_exceeded"
 	// ReasonBusy: the node has as many large requests, large responses or heavy queries in
 	// hand as the limit allows. Trying again later helps.
 	ReasonBusy = "concurrency_limit_exceeded"

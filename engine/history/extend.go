@@ -102,6 +102,7 @@ func (s *Store) Extend(ctx context.Context, x *Extension) error {
 		c.Applied = append(c.Applied, b.BlockRef)
 	}
 	s.feed.publish(c)
+	s.deliver(c)
 	return nil
 }
 

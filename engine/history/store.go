@@ -99,10 +99,11 @@ type Store struct {
 		sync.Mutex
 		byRow map[*engine.FileRow]any // *segments.Data, *segments.Index, *segments.Senders or *segments.Frames
 	}
-	layout atomic.Pointer[layout] // of the generation asked for last
-	hot    hotCache
-	feed   feed
-	extend extender
+	layout    atomic.Pointer[layout] // of the generation asked for last
+	hot       hotCache
+	feed      feed
+	followers followers
+	extend    extender
 
 	// compacting serializes background work: two would plan the same.
 	compacting sync.Mutex

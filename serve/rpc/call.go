@@ -19,6 +19,7 @@ type call struct {
 	params  value
 	out     *response
 	encode  encoder // of the exchange
+	socket  *socket // nil over HTTP
 
 	view View // open between openView and the end of the call
 
@@ -32,11 +33,14 @@ type call struct {
 // A panic ends the call with an error, not the process.
 func (s *service) run(x *exchange, r *request) error {
 	m, ok := s.methods[string(r.method)]
+	if !ok && x.socket != nil {
+		m, ok = s.socketMethods[string(r.method)]
+	}
 	if !ok {
 		return jsonrpc.MethodNotFound()
 	}
 	c := &x.call
-	c.service, c.params, c.out = s, r.params, &x.out
+	c.service, c.params, c.out, c.socket = s, r.params, &x.out, x.socket
 	return c.protect(m)
 }
 
@@ -97,7 +101,7 @@ func (c *call) reset() {
 		clear(b.Logs[:cap(b.Logs)])
 		c.loaded = false
 	}
-	c.service, c.params, c.out = nil, nil, nil
+	c.service, c.params, c.out, c.socket = nil, nil, nil, nil
 }
 
 // null appends the result null.

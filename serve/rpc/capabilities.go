@@ -64,7 +64,9 @@ func capabilities(c *call) error {
 	buf = strconv.AppendUint(buf, c.network.ChainID(), 10)
 	buf = append(buf, `,"clientVersion":`...)
 	buf = jsonrpc.AppendString(buf, c.clientVersion)
-	buf = append(buf, `,"http":true,"webSocket":false,"liveReady":false,"progressProcessor":null,"historicalMode":"disabled",`...)
+	buf = append(buf, `,"http":true,"webSocket":`...)
+	buf = strconv.AppendBool(buf, c.hub.open.Load())
+	buf = append(buf, `,"liveReady":false,"progressProcessor":null,"historicalMode":"disabled",`...)
 	buf = append(buf, `"onDemandHistory":{"configured":false,"exactBlocks":false,"exactReceipts":false,`...)
 	buf = append(buf, `"blockHashLocators":false,"transactionHashLocators":false,"exactLogs":false},`...)
 	buf = append(buf, `"retainedHistory":{"complete":`...)
@@ -82,7 +84,9 @@ func capabilities(c *call) error {
 	buf = strconv.AppendInt(buf, int64(c.limits.MaxLogResults), 10)
 	buf = append(buf, '}')
 	for _, name := range []string{"eth_subscribe(newHeads)", "eth_subscribe(logs)"} {
-		buf = append(buf, `,"`+name+`":{"supported":false,"coverage":"`+coverageLive+`","reorgAware":true}`...)
+		buf = append(buf, `,"`+name+`":{"supported":`...)
+		buf = strconv.AppendBool(buf, c.hub.open.Load() && c.hub.live())
+		buf = append(buf, `,"coverage":"`+coverageLive+`","reorgAware":true}`...)
 	}
 	for _, m := range unsupportedMethods() {
 		buf = append(buf, `,"`+m.name+`":{"supported":false,"reason":"`+m.reason+`"}`...)

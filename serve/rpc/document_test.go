@@ -27,8 +27,10 @@ func TestDocumentIsComplete(t *testing.T) {
 			t.Errorf("docs/rpc.md lacks the %s %s", what, word)
 		}
 	}
-	for name := range methodTable() {
-		mention("method", "`"+name+"`")
+	for _, table := range []map[string]method{methodTable(), socketMethodTable()} {
+		for name := range table {
+			mention("method", "`"+name+"`")
+		}
 	}
 	for name, value := range stringConstants(t, filepath.Join(root, "api", "jsonrpc", "reasons.go")) {
 		mention("reason "+name, "`"+value+"`")
@@ -54,6 +56,14 @@ func TestDocumentIsComplete(t *testing.T) {
 		"| memory of large responses, all clients | " + mebibytes(l.InFlightResponseBytes),
 		"| memory of large bodies, all clients | " + mebibytes(l.InFlightRequestBytes),
 		"| heavy log queries that wait | " + strconv.Itoa(l.LaneQueue),
+		"| WebSockets | " + strconv.Itoa(l.MaxWebSocketConnections),
+		"| message on a WebSocket | " + mebibytes(maxRequestBytes),
+		"| subscriptions of a WebSocket | " + strconv.Itoa(l.MaxSubscriptions),
+		"| addresses and topics of its subscriptions | " + mebibytes(maxFilterBytes),
+		"| notifications of one event on a WebSocket | " + mebibytes(l.MaxEventBytes),
+		"| its unsent notifications | " + mebibytes(l.MaxEventBytes),
+		"| more than a quarter of that unsent | " + strconv.Itoa(int(defaultSocketTimes().congestion.Seconds())) + " s",
+		"| unsent notifications of all WebSockets | " + mebibytes(l.MaxOutboundBytes),
 		"| headers above " + strconv.Itoa(maxHeaderBytes>>10) + " KiB",
 	} {
 		mention("row", row+" |")

@@ -19,6 +19,10 @@ type encoder interface {
 	AppendReceipts(dst []byte, b *chain.Block) ([]byte, error)
 	// AppendLog appends a log as eth_getLogs gives it.
 	AppendLog(dst []byte, l *chain.FoundLog) []byte
+	// AppendRemovedLog appends a log of a block that was undone.
+	AppendRemovedLog(dst []byte, l *chain.FoundLog) []byte
+	// AppendHeader appends a block without transactions, as a new head is told.
+	AppendHeader(dst []byte, b *chain.Block) ([]byte, error)
 	// AppendConfig appends the answer of eth_config for a head block with this timestamp.
 	AppendConfig(dst []byte, timestamp uint64) ([]byte, error)
 	// AppendTips appends what each transaction pays the proposer for a unit of gas.

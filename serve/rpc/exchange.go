@@ -10,7 +10,8 @@ import (
 // release it belongs to the goroutine that serves the request; then it can be used again.
 type exchange struct {
 	service *service
-	base    context.Context // the server's; ends at a forced shutdown
+	base    context.Context // the server's or the socket's; ends at a forced shutdown
+	socket  *socket         // nil over HTTP
 
 	body     []byte
 	requests []request // of a batch; they alias body
@@ -43,7 +44,7 @@ func (x *exchange) release() {
 		x.body = nil
 	}
 	x.body = x.body[:0]
-	x.service, x.base = nil, nil
+	x.service, x.base, x.socket = nil, nil, nil
 }
 
 // context bounds the work on the request. It is made when first needed: most calls to the

@@ -28,6 +28,17 @@ type Limits struct {
 	// more get -32602. Default 1,000.
 	MaxLogTopicAlternatives int
 
+	// MaxWebSocketConnections is the most open WebSockets; further upgrades get HTTP 503. Default 256.
+	MaxWebSocketConnections int
+	// MaxSubscriptions is the most subscriptions of a WebSocket; more get -32005. Default 128.
+	MaxSubscriptions int
+	// MaxOutboundBytes bounds the notifications that are queued or being sent, all WebSockets together; beyond it
+	// the one that holds most is closed with 1013. Default 64 MiB.
+	MaxOutboundBytes int
+	// MaxEventBytes bounds the notifications of one chain event on a WebSocket, which is closed with 1008 beyond it,
+	// and its unsent notifications, with 1013. At most MaxOutboundBytes. Default 16 MiB.
+	MaxEventBytes int
+
 	// RequestTime bounds the work on one HTTP request, waiting included; what is not answered
 	// by then gets -32005. fasthttp does not tell when a client has gone, so this is also how
 	// long work for nobody can go on. Default 30 s, a common time-out of client libraries.
@@ -84,6 +95,14 @@ const (
 	// largeResponse divides responses that are sent in one piece from those sent in chunks.
 	largeResponse = 1 << 20
 
+	// handshakeTimeout is how long a client may take to ask for a WebSocket.
+	handshakeTimeout = 10 * time.Second
+	// maxFilterBytes bounds the addresses and topics of all subscriptions of a WebSocket: as much as one request can
+	// bring.
+	maxFilterBytes = 1 << 20
+	// socketBatch is how much of small messages is sent with one system call.
+	socketBatch = 64 << 10
+
 	// unmeteredBytes of every request body and every response do not count against the
 	// in-flight limits, so that small traffic never waits for large. The connection limit
 	// bounds them.
@@ -98,6 +117,27 @@ const (
 	deadlineStride = 256
 )
 
+// socketTimes are the periods of WebSockets. Tests shorten them.
+type socketTimes struct {
+	// sweep is how often connections are looked at.
+	sweep time.Duration
+	// ping is after how long a silence a client is pinged, silence after how long it is closed.
+	ping, silence time.Duration
+	// congestion is how long a client may have more than a quarter of MaxEventBytes unsent.
+	congestion time.Duration
+	// closing is how long the close frame may take, and the client to close its side after that.
+	closing time.Duration
+	// refresh is how old the view of an idle chain gets.
+	refresh time.Duration
+}
+
+func defaultSocketTimes() socketTimes {
+	return socketTimes{
+		sweep: time.Second, ping: 30 * time.Second, silence: 90 * time.Second, congestion: 30 * time.Second,
+		closing: time.Second, refresh: 10 * time.Second,
+	}
+}
+
 // withDefaults fills the fields that are zero.
 func (l Limits) withDefaults() Limits {
 	setDefault(&l.MaxBatchRequests, 100)
@@ -105,6 +145,10 @@ func (l Limits) withDefaults() Limits {
 	setDefault(&l.MaxLogResults, 10_000)
 	setDefault(&l.MaxLogAddresses, 1_000)
 	setDefault(&l.MaxLogTopicAlternatives, 1_000)
+	setDefault(&l.MaxWebSocketConnections, 256)
+	setDefault(&l.MaxSubscriptions, 128)
+	setDefault(&l.MaxOutboundBytes, 64<<20)
+	setDefault(&l.MaxEventBytes, min(16<<20, l.MaxOutboundBytes))
 	setDefault(&l.RequestTime, 30*time.Second)
 	setDefault(&l.MaxConnections, 1_024)
 	setDefault(&l.InFlightResponseBytes, max(128<<20, l.MaxResponseBytes))
@@ -133,6 +177,10 @@ func (l Limits) validate() error {
 		{"MaxLogResults", int64(l.MaxLogResults), 1},
 		{"MaxLogAddresses", int64(l.MaxLogAddresses), 1},
 		{"MaxLogTopicAlternatives", int64(l.MaxLogTopicAlternatives), 1},
+		{"MaxWebSocketConnections", int64(l.MaxWebSocketConnections), 1},
+		{"MaxSubscriptions", int64(l.MaxSubscriptions), 1},
+		{"MaxEventBytes", int64(l.MaxEventBytes), 1},
+		{"MaxOutboundBytes", int64(l.MaxOutboundBytes), int64(l.MaxEventBytes)},
 		{"RequestTime", int64(l.RequestTime), 1},
 		{"MaxConnections", int64(l.MaxConnections), 1},
 		{"InFlightResponseBytes", int64(l.InFlightResponseBytes), int64(l.MaxResponseBytes)},

@@ -8,7 +8,7 @@ type method func(c *call) error
 
 // methodTable is what the node serves. A method that is not in it does not exist (-32601).
 //
-// Methods that push (eth_subscribe) will stand in a table of the transport that can.
+// Methods that push stand in a table of the transport that can: socketMethodTable.
 func methodTable() map[string]method {
 	return map[string]method{
 		jsonrpc.ClientVersion: clientVersion,

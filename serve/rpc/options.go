@@ -14,6 +14,8 @@ import (
 type Options struct {
 	// Store is what answers are read from. The server does not close it.
 	Store Store
+	// Feed is where subscriptions come from. Without one they are refused.
+	Feed Feed
 	// Network gives chain id, fork schedule and blob prices. Default Ethereum Mainnet.
 	Network *chain.Network
 	// Limits bound what clients may ask for.
@@ -33,6 +35,8 @@ type Options struct {
 	// slog.Default.
 	Logger *slog.Logger
 
+	// times are the periods of WebSockets; tests replace them.
+	times socketTimes
 	// newEncoder makes the encoder of an exchange; tests replace it.
 	newEncoder func() encoder
 }
@@ -46,6 +50,9 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.ClientVersion, fmt.Sprintf("leani/%s-%s/%s", runtime.GOOS, runtime.GOARCH, runtime.Version()))
 	setDefault(&o.LaneWorkers, defaultLaneWorkers())
 	setDefault(&o.Logger, slog.Default())
+	if o.times == (socketTimes{}) {
+		o.times = defaultSocketTimes()
+	}
 	if o.newEncoder == nil {
 		network := o.Network
 		o.newEncoder = func() encoder { return ethjson.NewEncoder(network) }

@@ -2,19 +2,25 @@ package rpc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"sync"
 
+	"github.com/fasthttp/websocket"
 	"github.com/valyala/fasthttp"
 )
 
-// Server serves JSON-RPC over HTTP. Its methods are safe for concurrent use.
+// Server serves JSON-RPC over HTTP and WebSocket. Its methods are safe for concurrent use.
 type Server struct {
 	service *service
 	http    *fasthttp.Server
-	origins originRule
+	// upgrades answers the requests that open WebSockets.
+	upgrades  *fasthttp.Server
+	handshake websocket.FastHTTPUpgrader
+	slots     socketSlots
+	origins   originRule
 
 	exchanges     sync.Pool // of *pooledExchange
 	requestMemory *budget
@@ -53,6 +59,10 @@ func New(options Options) (*Server, error) {
 		origins:       newOriginRule(o.AllowedOrigins),
 		requestMemory: newBudget(int64(o.Limits.InFlightRequestBytes)),
 	}
+	if err := s.service.hub.start(); err != nil {
+		s.service.close()
+		return nil, err
+	}
 	s.base, s.abort = context.WithCancel(context.Background())
 	s.conns.open = make(map[net.Conn]struct{})
 	s.http = &fasthttp.Server{
@@ -78,12 +88,17 @@ func New(options Options) (*Server, error) {
 		NoDefaultServerHeader:        true,
 		CloseOnShutdown:              true,
 	}
+	s.prepareUpgrades(&o)
 	return s, nil
 }
 
 // Serve answers requests of the listener until Shutdown, and then returns nil. It closes the
 // listener. After Shutdown it does only that.
 func (s *Server) Serve(listener net.Listener) error {
+	return s.serveOn(s.http, listener)
+}
+
+func (s *Server) serveOn(server *fasthttp.Server, listener net.Listener) error {
 	l := &closeOnceListener{Listener: listener}
 	s.listeners.Lock()
 	stopped := s.listeners.stopped
@@ -93,13 +108,13 @@ func (s *Server) Serve(listener net.Listener) error {
 		_ = l.Close()
 		return nil
 	}
-	if err := s.http.Serve(l); err != nil {
+	if err := server.Serve(l); err != nil {
 		return fmt.Errorf("serve JSON-RPC on %v: %w", listener.Addr(), err)
 	}
 	return nil
 }
 
-// Shutdown stops accepting, lets running requests end and closes all connections. When the
+// Shutdown stops accepting, closes all WebSockets with 1001, lets running requests end and closes all connections. When the
 // context ends first, running work is aborted, connections are cut, and the context's error is
 // returned. In either case no request uses the store once Shutdown has returned. A second call
 // does nothing.
@@ -111,7 +126,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	}
 	s.listeners.Unlock()
 
-	err := s.http.ShutdownWithContext(ctx)
+	err := errors.Join(s.service.hub.shutdown(ctx), s.http.ShutdownWithContext(ctx), s.upgrades.ShutdownWithContext(ctx))
 	s.abort()
 	if err != nil {
 		s.cutConns()
@@ -122,6 +137,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	defer s.gate.Unlock()
 	if !s.closed {
 		s.closed = true
+		s.service.hub.close()
 		s.service.close()
 	}
 	return err

@@ -17,9 +17,10 @@ type service struct {
 	clientVersion string
 	log           *slog.Logger
 
-	methods map[string]method
-	lane    *lane
-	memory  *memory
+	methods, socketMethods map[string]method
+	hub                    *hub
+	lane                   *lane
+	memory                 *memory
 
 	// failures counts answers with -32603 that were the node's fault.
 	failures atomic.Uint64
@@ -27,7 +28,7 @@ type service struct {
 
 // newService takes options that are complete and valid.
 func newService(o Options) *service {
-	return &service{
+	s := &service{
 		store:         o.Store,
 		network:       o.Network,
 		newEncoder:    o.newEncoder,
@@ -35,9 +36,12 @@ func newService(o Options) *service {
 		clientVersion: o.ClientVersion,
 		log:           o.Logger,
 		methods:       methodTable(),
+		socketMethods: socketMethodTable(),
 		lane:          newLane(o.LaneWorkers, o.Limits.LaneQueue),
 		memory:        newMemory(&o.Limits),
 	}
+	s.hub = newHub(s, &o)
+	return s
 }
 
 // close ends the workers. No call may run any more.

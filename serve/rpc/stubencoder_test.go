@@ -47,6 +47,15 @@ func (stubEncoder) AppendLog(dst []byte, l *chain.FoundLog) []byte {
 	return fmt.Appendf(dst, `{"blockNumber":"%#x","logIndex":"%#x","address":"%s"}`, l.Block.Number, l.LogIndex, l.Address.Hex())
 }
 
+func (e stubEncoder) AppendRemovedLog(dst []byte, l *chain.FoundLog) []byte {
+	dst = e.AppendLog(dst, l)
+	return append(dst[:len(dst)-1], `,"removed":true}`...)
+}
+
+func (e stubEncoder) AppendHeader(dst []byte, b *chain.Block) ([]byte, error) {
+	return fmt.Appendf(dst, `{"number":"%#x","hash":"%s"}`, b.Number, b.Hash), e.fail
+}
+
 func (e stubEncoder) AppendConfig(dst []byte, timestamp uint64) ([]byte, error) {
 	return fmt.Appendf(dst, `{"current":%d}`, timestamp), e.fail
 }

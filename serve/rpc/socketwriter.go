@@ -1,0 +1,168 @@
+package rpc
+
+import (
+	"time"
+)
+
+// socketWriter sends what is queued on a socket. Small messages leave together.
+type socketWriter struct {
+	*socket
+	buf []byte
+	// notifications is the bytes of notifications in buf; answered tells that an answer is in it.
+	notifications int64
+	answered      bool
+	// broken tells that a message was sent in part, so that nothing can follow.
+	broken bool
+	spare  []message
+}
+
+// write sends until the socket closes.
+func (c *socket) write() {
+	defer close(c.done)
+	w := &socketWriter{socket: c}
+	for {
+		messages, open := w.take()
+		if !open {
+			w.farewell()
+			return
+		}
+		for i := range messages {
+			if !w.add(&messages[i]) {
+				c.close(0, "")
+				w.farewell()
+				return
+			}
+		}
+		if !w.flush() {
+			c.close(0, "")
+			w.farewell()
+			return
+		}
+		clear(messages)
+		w.spare = messages[:0]
+		if cap(w.spare) > 1024 {
+			w.spare = nil
+		}
+		if cap(w.buf) > socketBatch {
+			w.buf = nil
+		}
+	}
+}
+
+// farewell sends the close frame in the time that is left for it, and ends the reading.
+func (w *socketWriter) farewell() {
+	w.mu.Lock()
+	code, reason := w.mu.code, w.mu.reason
+	w.mu.Unlock()
+	if code != 0 && !w.broken {
+		_, _ = w.net.Write(appendCloseFrame(nil, uint16(code), reason)) // whoever does not read sees the end
+	}
+	_ = w.net.SetReadDeadline(time.Now())
+}
+
+// take waits for something to send and takes all there is; false when the socket closes.
+func (w *socketWriter) take() (messages []message, open bool) {
+	for {
+		w.mu.Lock()
+		if w.mu.closing {
+			w.mu.Unlock()
+			return nil, false
+		}
+		if w.mu.ping {
+			w.mu.ping = false
+			w.buf = appendControl(w.buf, opPing, "")
+		}
+		if w.mu.pong != nil {
+			w.buf = appendControl(w.buf, opPong, *w.mu.pong)
+			w.mu.pong = nil
+		}
+		messages = w.mu.queue
+		if len(messages) > 0 {
+			w.mu.queue = w.spare
+			w.spare = nil
+		}
+		w.mu.Unlock()
+		if len(messages) > 0 || len(w.buf) > 0 {
+			return messages, true
+		}
+		<-w.wake
+	}
+}
+
+// add sends a message, or gathers it to be sent with others. It returns false when the connection fails.
+func (w *socketWriter) add(m *message) bool {
+	size := m.size()
+	if len(w.buf)+size > socketBatch && len(w.buf) > 0 && !w.flush() {
+		return false
+	}
+	w.buf = appendFrameHeader(w.buf, opText, size)
+	if !m.notification() {
+		w.answered = true
+		if size > socketBatch {
+			return w.flushAnswer(m.body)
+		}
+		w.buf = append(w.buf, m.body...)
+		return true
+	}
+	w.buf = append(append(append(w.buf, m.opening...), m.body...), notificationEnd...)
+	w.notifications += int64(size)
+	return true
+}
+
+// flushAnswer sends a large answer in chunks with a deadline each.
+func (w *socketWriter) flushAnswer(body []byte) bool {
+	sent, ok := w.put(w.buf, stallTimeout)
+	w.buf = w.buf[:0]
+	for sent && len(body) > 0 {
+		n := min(len(body), writeChunk)
+		if sent, ok = w.put(body[:n], stallTimeout); !sent {
+			w.broken = true
+			return false
+		}
+		body = body[n:]
+	}
+	return ok && w.flush()
+}
+
+// flush sends what was gathered, and gives back what it stood for.
+func (w *socketWriter) flush() bool {
+	if len(w.buf) > 0 {
+		if _, ok := w.put(w.buf, writeTimeout); !ok {
+			return false
+		}
+	}
+	w.buf = w.buf[:0]
+	if w.notifications > 0 {
+		w.mu.Lock()
+		if !w.mu.closing { // else all was given back
+			w.mu.held -= w.notifications
+			w.server.service.hub.queued.Add(-w.notifications)
+			w.congestedLocked(time.Now())
+		}
+		w.mu.Unlock()
+		w.notifications = 0
+	}
+	if w.answered {
+		w.answered = false
+		w.sent <- struct{}{}
+	}
+	return true
+}
+
+// put writes within a time. Once the socket closes it writes nothing, which is no failure.
+func (w *socketWriter) put(data []byte, within time.Duration) (sent, ok bool) {
+	w.mu.Lock()
+	closing := w.mu.closing
+	if !closing {
+		_ = w.net.SetWriteDeadline(time.Now().Add(within))
+	}
+	w.mu.Unlock()
+	if closing {
+		return false, true
+	}
+	if _, err := w.net.Write(data); err != nil {
+		w.broken = true
+		return false, false
+	}
+	return true, true
+}

@@ -1,0 +1,171 @@
+package rpc
+
+import (
+	"io"
+	"net"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/fasthttp/websocket"
+	"github.com/valyala/fasthttp"
+)
+
+// This file opens WebSockets. What is said on them is the business of socket.
+
+// socketSlots counts WebSockets against their limit. A slot is taken by the request for an upgrade, and
+// belongs to its connection until the WebSocket ends or the connection, without having become one.
+type socketSlots struct {
+	mu    sync.Mutex
+	taken int
+	// asked are connections whose upgrade has been granted and not carried out yet.
+	asked map[net.Conn]struct{}
+}
+
+// take takes a slot for a connection; false when there is none.
+func (s *socketSlots) take(conn net.Conn, limit int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.taken >= limit {
+		return false
+	}
+	s.taken++
+	s.asked[conn] = struct{}{}
+	return true
+}
+
+// free gives a slot back.
+func (s *socketSlots) free() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.taken--
+}
+
+// track learns what became of a connection.
+func (s *socketSlots) track(conn net.Conn, state fasthttp.ConnState) {
+	if state != fasthttp.StateClosed && state != fasthttp.StateHijacked {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.asked[conn]; ok {
+		delete(s.asked, conn)
+		if state == fasthttp.StateClosed {
+			s.taken--
+		}
+	}
+}
+
+// ServeWebSocket opens WebSockets on the listener until Shutdown, and then returns nil. It closes the listener.
+// After Shutdown it does only that.
+func (s *Server) ServeWebSocket(listener net.Listener) error {
+	s.service.hub.open.Store(true)
+	return s.serveOn(s.upgrades, listener)
+}
+
+// DisconnectLive tells that the chain is not followed any more. WebSockets with subscriptions are closed with 1011,
+// and further subscriptions are refused.
+func (s *Server) DisconnectLive() { s.service.hub.disconnect() }
+
+// prepareUpgrades makes the server that answers requests for WebSockets.
+func (s *Server) prepareUpgrades(o *Options) {
+	s.slots.asked = make(map[net.Conn]struct{})
+	s.handshake = websocket.FastHTTPUpgrader{
+		ReadBufferSize: 4 << 10,
+		// What is written goes past the buffer of the websocket package.
+		WriteBufferSize: 256,
+		WriteBufferPool: new(sync.Pool),
+		CheckOrigin:     func(*fasthttp.RequestCtx) bool { return true }, // checked before
+		Error: func(ctx *fasthttp.RequestCtx, status int, reason error) {
+			ctx.Response.Header.Set("Sec-WebSocket-Version", "13")
+			refuseText(ctx, status, reason.Error())
+		},
+	}
+	s.upgrades = &fasthttp.Server{
+		Handler: s.upgrade,
+		ErrorHandler: func(ctx *fasthttp.RequestCtx, err error) {
+			status, text := requestFault(err)
+			refuseText(ctx, status, text)
+		},
+		ConnState: func(conn net.Conn, state fasthttp.ConnState) {
+			s.trackConn(conn, state)
+			s.slots.track(conn, state)
+		},
+		Logger:                connLogger{o.Logger},
+		Concurrency:           o.Limits.MaxConnections,
+		ReadBufferSize:        maxHeaderBytes,
+		ReadTimeout:           handshakeTimeout,
+		WriteTimeout:          handshakeTimeout,
+		IdleTimeout:           handshakeTimeout,
+		MaxRequestBodySize:    1,
+		LazyRequestTime:       true,
+		NoDefaultServerHeader: true,
+		CloseOnShutdown:       true,
+	}
+}
+
+// upgrade answers one request for a WebSocket.
+func (s *Server) upgrade(ctx *fasthttp.RequestCtx) {
+	header := &ctx.Request.Header
+	if origin := header.Peek(fasthttp.HeaderOrigin); origin != nil && !s.origins.allows(origin) {
+		refuseText(ctx, fasthttp.StatusForbidden, "this origin may not call")
+		return
+	}
+	if !header.IsGet() || !websocket.FastHTTPIsWebSocketUpgrade(ctx) {
+		ctx.Response.Header.Set(fasthttp.HeaderUpgrade, "websocket")
+		refuseText(ctx, fasthttp.StatusUpgradeRequired, "this address serves WebSockets only")
+		return
+	}
+	conn := ctx.Conn()
+	if !s.slots.take(conn, s.service.limits.MaxWebSocketConnections) {
+		refuseText(ctx, fasthttp.StatusServiceUnavailable, "there are as many WebSockets as rpc.max_websocket_connections allows")
+		ctx.SetConnectionClose()
+		return
+	}
+	if err := s.handshake.Upgrade(ctx, s.serveSocket); err != nil {
+		s.slots.track(conn, fasthttp.StateClosed)
+	}
+}
+
+// serveSocket serves a connection that has become a WebSocket. fasthttp closes it afterwards.
+func (s *Server) serveSocket(conn *websocket.Conn) {
+	held := true
+	free := func() {
+		if held {
+			held = false
+			s.slots.free()
+		}
+	}
+	defer free()
+	defer func() {
+		if v := recover(); v != nil {
+			s.service.logFailure(&panicError{value: v, stack: debug.Stack()}, "")
+		}
+	}()
+	c := newSocket(s, conn)
+	h := s.service.hub
+	if !h.enter(c) {
+		c.cancel()
+		return
+	}
+	defer h.sockets.running.Done()
+	c.serve()
+	h.leave(c)
+	free()
+	c.drain()
+}
+
+// drain reads what the client has sent meanwhile and waits a moment until it closes its side: a connection that is
+// closed with unread input is reset, and the client may not get to see the close frame.
+func (c *socket) drain() {
+	conn := c.net
+	if under, ok := conn.(interface{ UnsafeConn() net.Conn }); ok {
+		conn = under.UnsafeConn()
+	}
+	half, ok := conn.(interface{ CloseWrite() error })
+	if !ok || half.CloseWrite() != nil {
+		return
+	}
+	_ = conn.SetReadDeadline(time.Now().Add(c.server.service.hub.times.closing))
+	_, _ = io.CopyN(io.Discard, conn, maxDrainBytes)
+}
