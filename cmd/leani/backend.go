@@ -74,8 +74,12 @@ func (stored) open(_ context.Context, o nodeOptions) (node, error) {
 	if err != nil {
 		return nil, errors.Join(err, n.engine.Close())
 	}
+	recent := n.memory.pageCache / restShare
+	if o.settings.Sources.Live.Kind != config.LiveDisabled {
+		recent = n.memory.pageCache / recentShare
+	}
 	n.history = history.New(n.engine, history.Options{
-		CacheBytes: n.memory.pageCache - n.memory.pageCache/recentShare, HotBytes: n.memory.pageCache / recentShare,
+		CacheBytes: n.memory.pageCache - recent, HotBytes: recent,
 		Recent: recentOptions(o.settings), BuilderMemory: n.memory.builder, Compression: compression, Logger: o.log.With("component", "history"),
 		SegmentBytes: int64(min(raw.MaximumSegmentPhysicalBytes, raw.MaximumSegmentLogicalBytes)),
 		MaximumBytes: int64(raw.MaximumPhysicalBytes), MaximumLogicalBytes: int64(raw.MaximumLogicalBytes),

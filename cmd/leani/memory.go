@@ -21,8 +21,11 @@ type memoryPlan struct {
 
 const (
 	mib = 1 << 20
-	// recentShare is the part of the page cache that is for the decoded logs of recent blocks.
-	recentShare = 8
+	// recentShare is the part of the page cache that is for the decoded logs of recent blocks, where there is a
+	// live source: some 500 full blocks in 32 MiB.
+	recentShare = 4
+	// restShare is that without one, for blocks that are left.
+	restShare = 64
 	// leastMemory is what is divided when the budget is smaller.
 	leastMemory = config.LeastMemoryBytes
 )

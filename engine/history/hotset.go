@@ -40,8 +40,6 @@ type hotCache struct {
 
 	mu   sync.Mutex
 	held int64 // bytes of all decoded parts that are kept
-	// next is where the search for a part to drop goes on in the current set.
-	next int
 }
 
 // hotSetOf gives the set of a snapshot.
@@ -122,19 +120,19 @@ func (c *hotCache) drop(e *hotEntry) {
 }
 
 // keep counts n more bytes of a block that was decoded, and calls set to keep them. Where they would pass the
-// limit, blocks of the current set give up theirs, one after the other.
+// limit, older blocks of the current set give up theirs, the oldest first, and no newer one does: most queries go
+// through all blocks in order, and would otherwise find that each was dropped for the one before.
 func (c *hotCache) keep(e *hotEntry, n, limit int64, set func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e.gone || n > limit {
 		return
 	}
-	current := c.current.Load()
-	for tries := len(current.blocks); c.held+n > limit && tries > 0; tries-- {
-		c.next++
-		if other := current.blocks[c.next%len(current.blocks)]; other != e {
-			c.drop(other)
+	for _, other := range c.current.Load().blocks {
+		if c.held+n <= limit || other.Number >= e.Number {
+			break
 		}
+		c.drop(other)
 	}
 	if c.held+n > limit {
 		return
