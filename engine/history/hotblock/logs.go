@@ -231,14 +231,7 @@ func (l *Logs) Find(term uint32) []uint32 {
 	if n == 0 {
 		return nil
 	}
-	// Hashes are spread evenly, so that the term lies near its share of the array.
-	i := int(uint64(term) * uint64(n) >> 32)
-	for i > 0 && l.terms[i] > term {
-		i--
-	}
-	for i < n && l.terms[i] < term {
-		i++
-	}
+	i := nearest(l.terms, term)
 	if i == n || l.terms[i] != term {
 		return nil
 	}

@@ -279,6 +279,7 @@ func (e *Encoder) appendHashes(dst []byte, b *chain.Block) []byte {
 type Hashes struct {
 	raw    []byte // 32 bytes each, in order
 	sorted []uint32
+	first  []uint32 // the first four bytes of each, big endian, sorted: a search seldom reads more
 }
 
 // DecodeHashes decodes the hashes part, which the result aliases.
@@ -292,7 +293,7 @@ func DecodeHashes(part []byte) (*Hashes, error) {
 		return nil, malformed("hashes of %d bytes", len(b))
 	}
 	h := &Hashes{raw: b[:n*common.HashLength]}
-	h.sorted = uint32s(b[n*common.HashLength:])
+	h.sorted, h.first = uint32s(b[n*common.HashLength:]), make([]uint32, n)
 	for i, at := range h.sorted {
 		switch {
 		case int(at) >= n:
@@ -300,6 +301,7 @@ func DecodeHashes(part []byte) (*Hashes, error) {
 		case i > 0 && bytes.Compare(h.at(h.sorted[i-1]), h.at(at)) >= 0:
 			return nil, malformed("hashes out of order")
 		}
+		h.first[i] = binary.BigEndian.Uint32(h.at(at))
 	}
 	return h, nil
 }
@@ -313,7 +315,7 @@ func (h *Hashes) At(i uint32) common.Hash { return common.Hash(h.at(i)) }
 func (h *Hashes) Len() int { return len(h.sorted) }
 
 // Bytes is roughly the memory of the hashes.
-func (h *Hashes) Bytes() int64 { return int64(len(h.raw) + 4*len(h.sorted)) }
+func (h *Hashes) Bytes() int64 { return int64(len(h.raw) + 8*len(h.sorted)) }
 
 // Append appends the hashes in order.
 func (h *Hashes) Append(dst []common.Hash) []common.Hash {
@@ -325,11 +327,30 @@ func (h *Hashes) Append(dst []common.Hash) []common.Hash {
 
 // Find finds the position of a hash.
 func (h *Hashes) Find(hash *common.Hash) (index uint32, ok bool) {
-	i, ok := slices.BinarySearchFunc(h.sorted, hash, func(at uint32, hash *common.Hash) int { return bytes.Compare(h.at(at), hash[:]) })
-	if !ok {
+	n := len(h.first)
+	if n == 0 {
 		return 0, false
 	}
-	return h.sorted[i], true
+	first := binary.BigEndian.Uint32(hash[:])
+	for i := nearest(h.first, first); i < n && h.first[i] == first; i++ {
+		if at := h.sorted[i]; common.Hash(h.at(at)) == *hash {
+			return at, true
+		}
+	}
+	return 0, false
+}
+
+// nearest is the position of the first value of a sorted list that is v or more. The values are hashes, which are spread
+// evenly, so that it lies near v's share of the list.
+func nearest(list []uint32, v uint32) int {
+	i := int(uint64(v) * uint64(len(list)) >> 32)
+	for i > 0 && list[i-1] >= v {
+		i--
+	}
+	for i < len(list) && list[i] < v {
+		i++
+	}
+	return i
 }
 
 func appendUint32s(dst []byte, list []uint32) []byte {
