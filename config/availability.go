@@ -52,13 +52,12 @@ func (c *checker) unavailable(at, fix string) {
 // limit something that this build never does or that another setting bounds.
 func (c *checker) inactive() {
 	const (
-		noAPI       = "has no effect: this build has no native HTTP interface"
-		noWebSocket = "has no effect: this build has no JSON-RPC over WebSocket"
-		noRecent    = "has no effect: without a live source there are no recent blocks"
-		noChanges   = "has no effect: this build has no processors"
-		inBytes     = "has no effect: blocks in work are bounded in bytes, by budgets.history_pipeline.maximum_mapped_bytes"
-		noSharing   = "has no effect: nothing is shared while budgets.history_material.mode is disabled"
-		oneRun      = "has no effect: a commit is a run of blocks that ends at a multiple of 1,024, at raw_history.maximum_segment_physical_bytes, when memory requires it, or after about two seconds"
+		noAPI     = "has no effect: this build has no native HTTP interface"
+		noRecent  = "has no effect: without a live source there are no recent blocks"
+		noChanges = "has no effect: this build has no processors"
+		inBytes   = "has no effect: blocks in work are bounded in bytes, by budgets.history_pipeline.maximum_mapped_bytes"
+		noSharing = "has no effect: nothing is shared while budgets.history_material.mode is disabled"
+		oneRun    = "has no effect: a commit is a run of blocks that ends at a multiple of 1,024, at raw_history.maximum_segment_physical_bytes, when memory requires it, or after about two seconds"
 	)
 	for _, w := range []Warning{
 		{"raw_history.maximum_source_frames", inBytes},
@@ -73,12 +72,7 @@ func (c *checker) inactive() {
 		{"budgets.history_pipeline.commit.maximum_delay", oneRun},
 		{"budgets.history_pipeline.commit.target_writer_hold", "has no effect: files are written before their commit, which only adds their rows"},
 		{"budgets.pending_delta_bytes", noChanges},
-		{"rpc.max_outbound_bytes", noWebSocket},
-		{"rpc.max_subscription_event_bytes", noWebSocket},
-		{"rpc.max_subscriptions_per_connection", noWebSocket},
-		{"rpc.max_websocket_connections", noWebSocket},
 		{"rpc.transaction_locator", "is retired and has no effect; remove it"},
-		{"rpc.ws_bind", noWebSocket},
 		{"api.bind", noAPI},
 		{"api.bearer_token_env", noAPI},
 		{"api.allow_unauthenticated_remote", noAPI},

@@ -152,7 +152,6 @@ func TestAvailability(t *testing.T) {
 // values that count as another one.
 func TestWarnings(t *testing.T) {
 	doc := loadTree(t, "raw-history")
-	doc.set("rpc.max_websocket_connections", int64(5))
 	doc.set("rpc.transaction_locator", true)
 	doc.set("raw_history.maximum_logical_bytes", int64(5))
 	doc.set("budgets.memory_bytes", int64(5))
@@ -165,7 +164,7 @@ func TestWarnings(t *testing.T) {
 	for _, w := range cfg.Warnings {
 		got = append(got, w.Field)
 	}
-	want := []string{"budgets.history_pipeline.commit.maximum_delay", "budgets.pending_delta_bytes", "rpc.max_websocket_connections", "rpc.transaction_locator", "rpc.ws_bind", "api.bind", "budgets.recent_raw_hard_bytes", "budgets.recent_raw_soft_bytes", "rpc.minimum_recent_blocks", "budgets.memory_bytes"}
+	want := []string{"budgets.history_pipeline.commit.maximum_delay", "budgets.pending_delta_bytes", "rpc.transaction_locator", "api.bind", "budgets.recent_raw_hard_bytes", "budgets.recent_raw_soft_bytes", "rpc.minimum_recent_blocks", "budgets.memory_bytes"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/leani-go/leani/config"
 	"github.com/leani-go/leani/engine/history"
 	"github.com/leani-go/leani/internal/lowpriority"
 	"github.com/leani-go/leani/serve/rpc"
@@ -33,6 +34,45 @@ func (s historyStore) View() (rpc.View, error) {
 	return v, nil
 }
 
+// historyFeed is the committed changes as the RPC server follows them.
+type historyFeed struct{ store *history.Store }
+
+func (f historyFeed) Follow() (rpc.Follower, rpc.View, error) {
+	follower, view, err := f.store.Follow()
+	if err != nil {
+		return nil, nil, err
+	}
+	return historyFollower{follower}, view, nil
+}
+
+type historyFollower struct{ *history.Follower }
+
+func (f historyFollower) Next(ctx context.Context) (rpc.Change, rpc.View, error) {
+	c, v, err := f.Follower.Next(ctx)
+	if err != nil {
+		if errors.Is(err, history.ErrLagged) {
+			err = rpc.ErrLagged
+		}
+		return rpc.Change{}, nil, err
+	}
+	return rpc.Change{Undone: c.Undone, Applied: c.Applied}, v, nil
+}
+
+func (f historyFollower) Refresh() rpc.View {
+	if v := f.Follower.Refresh(); v != nil {
+		return v
+	}
+	return nil // not a nil *history.View in an interface
+}
+
+// feed is what subscriptions are told from, nil while the settings name no live source.
+func (n *storedNode) feed() rpc.Feed {
+	if n.settings.Sources.Live.Kind == config.LiveScripted {
+		return historyFeed{n.history}
+	}
+	return nil
+}
+
 // newServer makes the RPC server over the history, with threads for heavy queries.
 func (n *storedNode) newServer(lanes int) (*rpc.Server, error) {
 	c := n.settings.RPC
@@ -41,25 +81,36 @@ func (n *storedNode) newServer(lanes int) (*rpc.Server, error) {
 		origins[i] = string(o)
 	}
 	return rpc.New(rpc.Options{
-		Store: historyStore{n.history}, Network: n.network, AllowedOrigins: origins,
+		Store: historyStore{n.history}, Feed: n.feed(), Network: n.network, AllowedOrigins: origins,
 		ClientVersion: currentVersion().client(), Logger: n.log.With("component", "rpc"),
 		LaneWorkers: lanes,
 		Limits: rpc.Limits{
 			MaxBatchRequests: c.MaxBatchRequests, MaxResponseBytes: int(c.MaxResponseBytes), MaxLogResults: c.MaxLogResults,
 			MaxLogAddresses: c.MaxLogAddresses, MaxLogTopicAlternatives: c.MaxLogTopicAlternatives,
+			MaxWebSocketConnections: c.MaxWebsocketConnections, MaxSubscriptions: c.MaxSubscriptionsPerConnection,
+			MaxOutboundBytes: int(c.MaxOutboundBytes), MaxEventBytes: int(c.MaxSubscriptionEventBytes),
 			InFlightResponseBytes: max(n.memory.responses, int(c.MaxResponseBytes)), InFlightRequestBytes: n.memory.requests,
 		},
 	})
 }
 
+// listen opens the listener of a setting.
+func listen(setting, address string) (net.Listener, error) {
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, explainListen(setting, err)
+	}
+	return l, nil
+}
+
 // explainListen adds what to do about it to an error of listening.
-func explainListen(err error) error {
-	err = fmt.Errorf("listen on rpc.http_bind: %w", err)
+func explainListen(setting string, err error) error {
+	err = fmt.Errorf("listen on %s: %w", setting, err)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return fmt.Errorf("%w: stop the other process that listens there, or choose another rpc.http_bind", err)
+		return fmt.Errorf("%w: stop the other process that listens there, or choose another %s", err, setting)
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return fmt.Errorf("%w: no interface of this machine has the address; choose another rpc.http_bind", err)
+		return fmt.Errorf("%w: no interface of this machine has the address; choose another %s", err, setting)
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%w: ports below 1024 need a privilege; choose another rpc.http_bind", err)
 	}
@@ -74,14 +125,19 @@ func (n *storedNode) serve(ctx context.Context, ready func(url string)) error {
 	if err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", n.settings.RPC.HTTPBind.String())
+	listener, err := listen("rpc.http_bind", n.settings.RPC.HTTPBind.String())
 	if err != nil {
-		return errors.Join(explainListen(err), server.Shutdown(ctx))
+		return errors.Join(err, server.Shutdown(ctx))
+	}
+	sockets, err := listen("rpc.ws_bind", n.settings.RPC.WSBind.String())
+	if err != nil {
+		return errors.Join(err, listener.Close(), server.Shutdown(ctx))
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	serving := make(chan error, 1)
+	serving := make(chan error, 2)
 	go func() { serving <- server.Serve(listener) }()
+	go func() { serving <- server.ServeWebSocket(sockets) }()
 	wake := make(chan struct{}, 1)
 	following := make(chan error, 1)
 	go func() { // ends with ctx; awaited below
@@ -93,6 +149,7 @@ func (n *storedNode) serve(ctx context.Context, ready func(url string)) error {
 		})
 		if err != nil { // queries go on without it
 			n.log.Error("the live lane has stopped", "cause", err)
+			server.DisconnectLive()
 		}
 		following <- err
 	}()
@@ -105,6 +162,7 @@ func (n *storedNode) serve(ctx context.Context, ready func(url string)) error {
 	})
 	scrubbing := lowpriority.Go(func() error { return n.scrub(ctx) })
 	ready("http://" + listener.Addr().String())
+	ready("ws://" + sockets.Addr().String())
 	select {
 	case err = <-serving:
 	case <-ctx.Done():

@@ -13,9 +13,9 @@ func newServe(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "serve",
 		Short: "Answer JSON-RPC queries from the store",
-		Long: `Answer Ethereum JSON-RPC over HTTP from what the store holds.
+		Long: `Answer Ethereum JSON-RPC over HTTP and WebSocket from what the store holds.
 
-The log says at the start which blocks are held, and at which URL they are asked for.
+The log says at the start which blocks are held, and at which URLs they are asked for.
 
 One SIGINT or SIGTERM ends it after the running requests; a second one at once.`,
 		Args: noArguments,

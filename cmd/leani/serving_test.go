@@ -28,6 +28,7 @@ const patience = 2 * time.Minute
 type server struct {
 	cmd    *exec.Cmd
 	url    string
+	ws     string // the URL for WebSockets
 	exited chan struct{} // closed once err and log are final
 	err    error
 	log    bytes.Buffer
@@ -50,14 +51,18 @@ func startServer(cmd *exec.Cmd) (*server, error) {
 			s.log.Write(append(lines.Bytes(), '\n'))
 			var record struct{ Msg, URL string }
 			if json.Unmarshal(lines.Bytes(), &record) == nil && record.Msg == "listening" {
-				listening <- record.URL
+				if strings.HasPrefix(record.URL, "http") {
+					s.url = record.URL
+				} else {
+					listening <- record.URL
+				}
 			}
 		}
 		s.err = cmd.Wait()
 		close(s.exited)
 	}()
 	select {
-	case s.url = <-listening:
+	case s.ws = <-listening: // the last one
 		return s, nil
 	case <-s.exited:
 		return nil, fmt.Errorf("serve ended before it listened: %w\n%s", s.err, s.log.String())
