@@ -21,7 +21,7 @@ DECODERS = ./chain ./codec ./config ./engine ./fuzz ./ingest/archive ./ingest/er
 	./internal/receipt ./internal/rlp ./keys ./segments ./serve/rpc
 
 .DEFAULT_GOAL := help
-.PHONY: help build run demo test race invariants crash e2e fuzz golden generate lint fmt bench bench-large bench-compare check clean
+.PHONY: help build run demo test race conformance invariants crash e2e fuzz golden generate lint fmt bench bench-large bench-compare check clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -40,6 +40,9 @@ test: ## run all tests of PKG; says how long packages take and what is skipped
 
 race: ## run the tests of concurrent packages, shortened, with the race detector and invariants
 	$(GO) run ./internal/tools/task test -race -short -tags invariants -timeout 15m $(RACE)
+
+conformance: ## play the JSON-RPC suite of ethereum/execution-apis; needs its data in ../shared/data
+	LEANI_REQUIRE_DATA=1 $(GO) test -count 1 -timeout 10m -v -run '^TestConformance$$' ./serve/rpc
 
 invariants: ## run the tests with the checks of internal/invariants
 	$(GO) run ./internal/tools/task test -tags invariants -timeout 15m $(PKG)

@@ -10,7 +10,7 @@ const Profile = "leani-evm-free-v1"
 const Service = `{"service":"leani-json-rpc","jsonrpc":"2.0"}`
 
 // Error codes. The first five are JSON-RPC 2.0, section 5.1. The custom range of that section,
-// -32000 to -32099, holds the other two; EIP-1474 knows them as "method not supported" and
+// -32000 to -32099, holds the other three; EIP-1474 knows them as "invalid input", "method not supported" and
 // "limit exceeded", so that clients treat them sensibly.
 const (
 	CodeParse          = -32700 // the body is no UTF-8 JSON text
@@ -18,6 +18,7 @@ const (
 	CodeMethodNotFound = -32601 // the method is unknown or not served
 	CodeInvalidParams  = -32602 // missing, surplus or mistyped parameters
 	CodeInternal       = -32603 // the node failed; the cause is in its log
+	CodeInvalidInput   = -32000 // a filter is not installed; client libraries install it anew
 	CodeUnavailable    = -32004 // material or a capability is not there; data.reason says which
 	CodeLimitExceeded  = -32005 // a limit was passed
 )
@@ -31,6 +32,7 @@ const (
 	MessageInvalidParams  = "Invalid params"
 	MessageInternal       = "Internal error"
 	MessageUnavailable    = "Data unavailable"
+	MessageFilterNotFound = "filter not found"
 )
 
 // MessageBeyondHead is the message of the -32602 that a log query gets whose blocks lie beyond

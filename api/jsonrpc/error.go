@@ -94,6 +94,12 @@ func UnavailableLogs(first, last uint64) *Error {
 	return &Error{Code: CodeUnavailable, Message: MessageUnavailable, Data: data}
 }
 
+// FilterNotFound answers a poll of a filter that was never installed, was uninstalled or expired, with code and
+// text of go-ethereum.
+func FilterNotFound() *Error {
+	return &Error{Code: CodeInvalidInput, Message: MessageFilterNotFound}
+}
+
 // LimitExceeded answers a call that passed a limit.
 func LimitExceeded(message, reason string, limit uint64) *Error {
 	data := append([]byte(`{"reason":`), '"')

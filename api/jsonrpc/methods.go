@@ -21,6 +21,12 @@ const (
 	GetBlockReceipts                    = "eth_getBlockReceipts"
 	GetLogs                             = "eth_getLogs"
 	FeeHistory                          = "eth_feeHistory"
+
+	NewFilter        = "eth_newFilter"
+	NewBlockFilter   = "eth_newBlockFilter"
+	GetFilterChanges = "eth_getFilterChanges"
+	GetFilterLogs    = "eth_getFilterLogs"
+	UninstallFilter  = "eth_uninstallFilter"
 )
 
 // Methods that the node serves over WebSocket only, and the method of the notifications that follow.
@@ -35,4 +41,6 @@ const (
 const (
 	Call       = "eth_call"
 	GetBalance = "eth_getBalance"
+
+	NewPendingTransactionFilter = "eth_newPendingTransactionFilter"
 )

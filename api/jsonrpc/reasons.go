@@ -33,6 +33,9 @@ const (
 	ReasonBlobExcess = "header_excess_blob_gas_missing"
 	// ReasonQuantityU128: a price above 128 bits.
 	ReasonQuantityU128 = "quantity_exceeds_u128"
+	// ReasonFilterChanges: what changed since the last poll of a filter cannot be told any more; the filter is
+	// uninstalled.
+	ReasonFilterChanges = "filter_changes_not_retained"
 	// ReasonEVMState: the capability reason of methods that need state or execution.
 	ReasonEVMState = "evm_state_unavailable"
 	// ReasonSubscriptionKind: eth_subscribe to what the node cannot tell, such as pending transactions.
@@ -64,6 +67,10 @@ const (
 	ReasonResponseSize = "response_size_limit_exceeded"
 	// ReasonLogResults: one block alone holds more matching logs than the limit.
 	ReasonLogResults = "log_result_limit_exceeded"
+	// ReasonFilters: as many filters are installed as the limit allows.
+	ReasonFilters = "filter_limit_exceeded"
+	// ReasonFilterMemory: the installed filters hold as many bytes as the limit allows.
+	ReasonFilterMemory = "filter_memory_limit_exceeded"
 	// ReasonTime: the request took longer than the limit in milliseconds.
 	ReasonTime = "time_limit_exceeded"
 	// ReasonSubscriptions: the connection has as many subscriptions as the limit allows.

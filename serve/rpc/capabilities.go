@@ -12,6 +12,7 @@ const (
 	coverageMetadata = "node_metadata"
 	coverageRetained = "retained_recent_window"
 	coverageLive     = "post_commit_live_stream"
+	coverageChanges  = "committed_changes_since_poll"
 )
 
 // metadataMethods and retainedMethods are listed in the order they are reported.
@@ -27,8 +28,13 @@ func retainedMethods() []string {
 		jsonrpc.GetBlockByNumber, jsonrpc.GetBlockByHash, jsonrpc.GetBlockTransactionCountByNumber,
 		jsonrpc.GetBlockTransactionCountByHash, jsonrpc.GetTransactionByBlockNumberAndIndex,
 		jsonrpc.GetTransactionByBlockHashAndIndex, jsonrpc.GetTransactionByHash, jsonrpc.GetTransactionReceipt,
-		jsonrpc.GetBlockReceipts, jsonrpc.FeeHistory,
+		jsonrpc.GetBlockReceipts, jsonrpc.FeeHistory, jsonrpc.GetFilterLogs,
 	}
+}
+
+// filterMethods poll for changes behind the head at the time.
+func filterMethods() []string {
+	return []string{jsonrpc.NewFilter, jsonrpc.NewBlockFilter, jsonrpc.GetFilterChanges, jsonrpc.UninstallFilter}
 }
 
 // unsupportedMethod is a method that clients know and the node refuses.
@@ -43,12 +49,11 @@ func unsupportedMethods() []unsupportedMethod {
 		methods = append(methods, unsupportedMethod{name, jsonrpc.ReasonEVMState})
 	}
 	for _, name := range []string{
-		"eth_gasPrice", "eth_maxPriorityFeePerGas", "eth_sendRawTransaction", "eth_newFilter", "eth_newBlockFilter",
-		"eth_getFilterChanges", "eth_getFilterLogs", "eth_uninstallFilter",
+		"eth_gasPrice", "eth_maxPriorityFeePerGas", "eth_sendRawTransaction",
 	} {
 		methods = append(methods, unsupportedMethod{name, jsonrpc.ReasonPlanned})
 	}
-	return methods
+	return append(methods, unsupportedMethod{jsonrpc.NewPendingTransactionFilter, jsonrpc.ReasonPendingBlock})
 }
 
 // capabilities answers leani_getCapabilities: what each method covers, what is refused and
@@ -83,6 +88,9 @@ func capabilities(c *call) error {
 	buf = append(buf, `"`+jsonrpc.GetLogs+`":{"supported":true,"coverage":"`+coverageRetained+`","maximumRange":null,"maximumResults":`...)
 	buf = strconv.AppendInt(buf, int64(c.limits.MaxLogResults), 10)
 	buf = append(buf, '}')
+	for _, name := range filterMethods() {
+		buf = append(buf, `,"`+name+`":{"supported":true,"coverage":"`+coverageChanges+`","reorgAware":true,"extension":true}`...)
+	}
 	for _, name := range []string{"eth_subscribe(newHeads)", "eth_subscribe(logs)"} {
 		buf = append(buf, `,"`+name+`":{"supported":`...)
 		buf = strconv.AppendBool(buf, c.hub.open.Load() && c.hub.live())

@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -133,19 +135,71 @@ func conformanceNetwork(t *testing.T) *chain.Network {
 	return network
 }
 
+// refusedCases are the methods of the suite that the node does not serve, each with why. Together with the
+// served ones they are all of the suite.
+func refusedCases() map[string]string {
+	const (
+		state    = "needs state or execution"
+		raw      = "gives encodings, for debugging"
+		mempool  = "needs a mempool"
+		planned  = "not served"
+		building = "builds blocks"
+	)
+	return map[string]string{
+		"eth_call": state, "eth_createAccessList": state, "eth_estimateGas": state, "eth_getBalance": state, "eth_getCode": state,
+		"eth_getProof": state, "eth_getStorageAt": state, "eth_getStorageValues": state, "eth_getTransactionCount": state,
+		"eth_simulateV1": state, "debug_traceBlockByHash": state, "debug_traceBlockByNumber": state, "debug_traceTransaction": state,
+		"debug_getRawBlock": raw, "debug_getRawHeader": raw, "debug_getRawReceipts": raw, "debug_getRawTransaction": raw,
+		"eth_sendRawTransaction": mempool, "txpool_content": mempool, "txpool_contentFrom": mempool, "txpool_status": mempool,
+		"eth_baseFee": planned, "eth_blobBaseFee": planned, "eth_capabilities": planned,
+		"testing_buildBlockV1": building,
+	}
+}
+
+// suiteMethods are the methods that the suite has cases for.
+func suiteMethods(t *testing.T, folder string) (methods []string) {
+	t.Helper()
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.IsDir() {
+			methods = append(methods, e.Name())
+		}
+	}
+	return methods
+}
+
 // RPC-090, RPC-102: every case of the suite for the methods we serve gets the answer that the
-// suite has, errors with the same code.
+// suite has, errors with the same code. No method of the suite is left out.
 //
 // The one exception is eth_syncing, whose case wants false: only a node that follows the head
 // live may say that (RPC-069).
 func testServedCases(t *testing.T, s *testServer) {
-	folder := shareddata.Path(t, "execution-apis", "tests")
-	methods := []string{jsonrpc.NetVersion, jsonrpc.ChainID, jsonrpc.BlockNumber, jsonrpc.Config, jsonrpc.GetLogs}
-	for _, method := range append(methods, retainedMethods()...) { // eth_feeHistory among them
+	folder, refused := shareddata.Path(t, "execution-apis", "tests"), refusedCases()
+	for _, method := range suiteMethods(t, folder) {
+		_, served := s.service.methods[method]
+		if _, listed := refused[method]; listed == served {
+			t.Errorf("%s: served %v, listed as refused %v", method, served, listed)
+		}
+		if !served {
+			continue
+		}
 		t.Run(method, func(t *testing.T) {
-			for _, c := range readCases(t, folder, method) {
-				t.Run(c.name, func(t *testing.T) { c.run(t, s.post) })
+			cases := readCases(t, folder, method)
+			for i := range cases {
+				if method == jsonrpc.Syncing {
+					for _, e := range cases[i].exchange {
+						if got := s.post(e.request); !strings.Contains(got, `"liveReady":false`) {
+							t.Errorf("got %s", got)
+						}
+					}
+					continue
+				}
+				t.Run(cases[i].name, func(t *testing.T) { cases[i].run(t, s.post) })
 			}
+			t.Logf("%d cases", len(cases))
 		})
 	}
 	// The suite has one more case for eth_getLogs, kept apart for its size.
@@ -172,13 +226,16 @@ func testServedCases(t *testing.T, s *testServer) {
 // an empty value.
 func testRefusedCases(t *testing.T, s *testServer) {
 	folder := shareddata.Path(t, "execution-apis", "tests")
-	for _, method := range []string{
-		"eth_call", "eth_createAccessList", "eth_estimateGas", "eth_getBalance", "eth_getCode",
-		"eth_getProof", "eth_getStorageAt", "eth_getStorageValues", "eth_getTransactionCount", "eth_sendRawTransaction",
-		"eth_simulateV1", "eth_baseFee", "eth_blobBaseFee", "debug_getRawBlock", "debug_traceTransaction", "txpool_status",
-	} {
-		for _, c := range readCases(t, folder, method) {
+	refused := refusedCases()
+	for _, method := range slices.Sorted(maps.Keys(refused)) {
+		cases := readCases(t, folder, method)
+		for _, c := range cases {
 			for _, e := range c.exchange {
+				if asked, _ := parseAny(t, e.request).(map[string]any)["method"].(string); s.service.methods[asked] != nil {
+					helper := ioCase{specOnly: c.specOnly, exchange: []ioExchange{e}} // a question on the way
+					helper.run(t, s.post)
+					continue
+				}
 				got := parseResponse(t, s.post(e.request))
 				code := fmt.Sprint(got["error"])
 				if got["result"] != nil || code != fmt.Sprint(jsonrpc.CodeMethodNotFound) && code != fmt.Sprint(jsonrpc.CodeUnavailable) {
@@ -186,6 +243,7 @@ func testRefusedCases(t *testing.T, s *testServer) {
 				}
 			}
 		}
+		t.Logf("%s: %d cases are refused: %s", method, len(cases), refused[method])
 	}
 }
 

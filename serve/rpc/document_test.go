@@ -35,7 +35,7 @@ func TestDocumentIsComplete(t *testing.T) {
 	for name, value := range stringConstants(t, filepath.Join(root, "api", "jsonrpc", "reasons.go")) {
 		mention("reason "+name, "`"+value+"`")
 	}
-	for _, code := range []string{"-32700", "-32600", "-32601", "-32602", "-32603", "-32004", "-32005"} {
+	for _, code := range []string{"-32700", "-32600", "-32601", "-32602", "-32603", "-32000", "-32004", "-32005"} {
 		mention("code", "| "+code+" |")
 	}
 	l := Limits{}.withDefaults()
@@ -64,6 +64,11 @@ func TestDocumentIsComplete(t *testing.T) {
 		"| its unsent notifications | " + mebibytes(l.MaxEventBytes),
 		"| more than a quarter of that unsent | " + strconv.Itoa(int(defaultSocketTimes().congestion.Seconds())) + " s",
 		"| unsent notifications of all WebSockets | " + mebibytes(l.MaxOutboundBytes),
+		"| installed filters | " + strconv.Itoa(l.MaxFilters),
+		"| memory of installed filters | " + mebibytes(l.FilterBytes),
+		"| time between polls of a filter | " + strconv.Itoa(int(filterExpiry.Seconds())) + " s",
+		"| blocks of a fee history | " + strconv.Itoa(maxFeeBlocks),
+		"| percentiles of a fee history | " + strconv.Itoa(maxFeePercentiles),
 		"| headers above " + strconv.Itoa(maxHeaderBytes>>10) + " KiB",
 	} {
 		mention("row", row+" |")

@@ -265,7 +265,7 @@ func TestFeeHistoryEqualsGeth(t *testing.T) {
 	}
 }
 
-// RPC-160: blocks that are not retained, or whose fees the schedule does not give, are refused with a
+// Blocks that are not retained, or whose fees the schedule does not give, are refused with a
 // reason; nothing is shortened or guessed.
 func TestFeeHistoryRefusals(t *testing.T) {
 	store, network, _, _ := feeChain(t, 20)

@@ -57,6 +57,13 @@ type Limits struct {
 	// LaneQueue is the most heavy queries that wait for a worker; further ones get -32005.
 	// Default 1,024: they are already bounded by the connections.
 	LaneQueue int
+
+	// MaxFilters is the most installed filters of all clients; eth_newFilter and eth_newBlockFilter fail with -32005
+	// beyond it. Default 1,024.
+	MaxFilters int
+	// FilterBytes bounds the memory of installed filters: their criteria, and the logs of recent blocks that they
+	// remember. No filter is installed beyond it; logs that do not fit are forgotten. Default 32 MiB.
+	FilterBytes int
 }
 
 const (
@@ -112,6 +119,16 @@ const (
 	// in the low-priority lane. Below it a query takes at most a few milliseconds, which is
 	// what a rare query may have to wait for.
 	laneCost = 4096
+	// filterExpiry is how long an installed filter lives without being polled, as in go-ethereum.
+	filterExpiry = 5 * time.Minute
+	// rememberedBlocks is how many of the newest blocks a filter remembers to tell them as removed: four epochs, twice
+	// as many as there are between the head and the finalized block when the chain is well.
+	rememberedBlocks = 128
+	// maxRememberedBytes bounds the logs that one filter remembers.
+	maxRememberedBytes = 4 << 20
+	// maxFilterAdvance is how many new blocks a poll looks at; the next one goes on behind them.
+	maxFilterAdvance = 1 << 16
+
 	// deadlineStride is after how many logs a running query looks at the clock itself, in case
 	// a store looks rarely.
 	deadlineStride = 256
@@ -154,6 +171,8 @@ func (l Limits) withDefaults() Limits {
 	setDefault(&l.InFlightResponseBytes, max(128<<20, l.MaxResponseBytes))
 	setDefault(&l.InFlightRequestBytes, 32<<20)
 	setDefault(&l.LaneQueue, 1_024)
+	setDefault(&l.MaxFilters, 1_024)
+	setDefault(&l.FilterBytes, 32<<20)
 	return l
 }
 
@@ -186,6 +205,8 @@ func (l Limits) validate() error {
 		{"InFlightResponseBytes", int64(l.InFlightResponseBytes), int64(l.MaxResponseBytes)},
 		{"InFlightRequestBytes", int64(l.InFlightRequestBytes), maxRequestBytes},
 		{"LaneQueue", int64(l.LaneQueue), 1},
+		{"MaxFilters", int64(l.MaxFilters), 1},
+		{"FilterBytes", int64(l.FilterBytes), 1},
 	} {
 		if field.value < field.least {
 			problems = append(problems, fmt.Errorf("limit %s: got %d, want at least %d", field.name, field.value, field.least))

@@ -20,10 +20,15 @@ func logs(c *call) error {
 	if err != nil {
 		return err
 	}
+	return c.queryLogs(&query)
+}
+
+// queryLogs runs a query whose addresses and topics are in c.filter.
+func (c *call) queryLogs(query *logQuery) error {
 	if err := c.openView(); err != nil {
 		return err
 	}
-	blocks, err := c.logRange(&query)
+	blocks, err := c.logRange(query)
 	if err != nil {
 		return err
 	}
@@ -31,7 +36,7 @@ func logs(c *call) error {
 	if err != nil {
 		return fmt.Errorf("plan log query over %s: %w", blocks, asMissingLogs(err))
 	}
-	run := logRun{call: c, ctx: c.context(), query: &query, blocks: blocks}
+	run := logRun{call: c, ctx: c.context(), query: query, blocks: blocks}
 	if cost < laneCost {
 		return run.do()
 	}

@@ -30,5 +30,12 @@ func methodTable() map[string]method {
 		jsonrpc.GetBlockReceipts:                    blockReceipts,
 		jsonrpc.GetLogs:                             logs,
 		jsonrpc.FeeHistory:                          feeHistory,
+
+		jsonrpc.NewFilter:                   newLogFilter,
+		jsonrpc.NewBlockFilter:              newBlockFilter,
+		jsonrpc.NewPendingTransactionFilter: newPendingTransactionFilter,
+		jsonrpc.GetFilterChanges:            filterChanges,
+		jsonrpc.GetFilterLogs:               filterLogs,
+		jsonrpc.UninstallFilter:             uninstallFilter,
 	}
 }

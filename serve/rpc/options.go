@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
+	"time"
 
 	"github.com/leani-go/leani/api/ethjson"
 	"github.com/leani-go/leani/chain"
@@ -37,6 +38,8 @@ type Options struct {
 
 	// times are the periods of WebSockets; tests replace them.
 	times socketTimes
+	// now is the clock by which filters expire; tests replace it.
+	now func() time.Time
 	// newEncoder makes the encoder of an exchange; tests replace it.
 	newEncoder func() encoder
 }
@@ -52,6 +55,9 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.Logger, slog.Default())
 	if o.times == (socketTimes{}) {
 		o.times = defaultSocketTimes()
+	}
+	if o.now == nil {
+		o.now = time.Now
 	}
 	if o.newEncoder == nil {
 		network := o.Network

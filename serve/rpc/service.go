@@ -21,6 +21,7 @@ type service struct {
 	hub                    *hub
 	lane                   *lane
 	memory                 *memory
+	filters                *filterTable
 
 	// failures counts answers with -32603 that were the node's fault.
 	failures atomic.Uint64
@@ -39,6 +40,7 @@ func newService(o Options) *service {
 		socketMethods: socketMethodTable(),
 		lane:          newLane(o.LaneWorkers, o.Limits.LaneQueue),
 		memory:        newMemory(&o.Limits),
+		filters:       newFilterTable(&o.Limits, o.now),
 	}
 	s.hub = newHub(s, &o)
 	return s
