@@ -9,6 +9,9 @@ const Profile = "leani-evm-free-v1"
 // Service is what a GET request of the endpoint is answered with.
 const Service = `{"service":"leani-json-rpc","jsonrpc":"2.0"}`
 
+// HeaderAnswer is the HTTP response header that says where the answers come from.
+const HeaderAnswer = "leani-answer"
+
 // Error codes. The first five are JSON-RPC 2.0, section 5.1. The custom range of that section,
 // -32000 to -32099, holds the other three; EIP-1474 knows them as "invalid input", "method not supported" and
 // "limit exceeded", so that clients treat them sensibly.

@@ -75,6 +75,9 @@ func (v *View) Finalized() (chain.BlockRef, bool) { return v.snapshot.Mark(engin
 // Attested is the newest block that the live source marked as attested, or finalized.
 func (v *View) Attested() (chain.BlockRef, bool) { return v.snapshot.Mark(engine.FinalityAttested) }
 
+// Recent is the run of blocks that are not in files yet, empty when there are none.
+func (v *View) Recent() chain.Range { return v.hot.span }
+
 // Coverage lists the maximal runs of retained blocks in order. The slice is the caller's.
 func (v *View) Coverage() []chain.Range {
 	runs := v.snapshot.Coverage(engine.FieldReceipts)

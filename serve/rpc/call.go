@@ -21,7 +21,9 @@ type call struct {
 	encode  encoder // of the exchange
 	socket  *socket // nil over HTTP
 
-	view View // open between openView and the end of the call
+	view    View        // open between openView and the end of the call
+	touched chain.Range // of the view: what the answer is made of, and what lies in between
+	origin  provenance  // of the answer; set at the end of the call
 
 	// Scratch of the exchange, reused from call to call.
 	block  chain.Block
@@ -52,7 +54,11 @@ func (c *call) protect(m method) (err error) {
 		}
 		c.closeView()
 	}()
-	return m(c)
+	c.touched, c.origin = chain.Range{}, provenance{}
+	if err = m(c); err == nil {
+		c.origin = c.traced()
+	}
+	return err
 }
 
 // openView opens the snapshot that the call answers from. It is closed when the call ends: each
@@ -69,6 +75,7 @@ func (c *call) openView() error {
 // load fills the scratch block from the view.
 func (c *call) load(number uint64, parts chain.Parts) error {
 	c.loaded = true
+	c.touch(chain.Range{From: number, To: number + 1})
 	if err := c.view.LoadBlock(c.context(), number, parts, &c.block); err != nil {
 		return fmt.Errorf("load block %d: %w", number, err)
 	}
@@ -78,6 +85,7 @@ func (c *call) load(number uint64, parts chain.Parts) error {
 // loadOne fills the scratch block with what the answer about one transaction needs.
 func (c *call) loadOne(number uint64, index uint32, parts chain.Parts) error {
 	c.loaded = true
+	c.touch(chain.Range{From: number, To: number + 1})
 	if err := c.view.LoadTransaction(c.context(), number, index, parts, &c.block); err != nil {
 		return fmt.Errorf("load transaction %d of block %d: %w", index, number, err)
 	}

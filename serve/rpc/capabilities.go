@@ -78,7 +78,8 @@ func capabilities(c *call) error {
 	buf = strconv.AppendBool(buf, c.completeHistory())
 	buf = append(buf, `,"ranges":`...)
 	buf = appendRanges(buf, c.view.Coverage())
-	buf = append(buf, `},"methods":{`...)
+	buf = append(buf, `},`...)
+	buf = append(c.appendProvenance(buf), `,"methods":{`...)
 	for _, name := range metadataMethods() {
 		buf = append(buf, `"`+name+`":{"supported":true,"coverage":"`+coverageMetadata+`"},`...)
 	}

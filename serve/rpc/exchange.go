@@ -16,6 +16,7 @@ type exchange struct {
 	body     []byte
 	requests []request // of a batch; they alias body
 	out      response
+	origin   provenance // of all answers
 	call     call
 
 	ctx    context.Context // nil until context is called
@@ -44,6 +45,7 @@ func (x *exchange) release() {
 		x.body = nil
 	}
 	x.body = x.body[:0]
+	x.origin = provenance{}
 	x.service, x.base, x.socket = nil, nil, nil
 }
 
@@ -175,5 +177,9 @@ func (x *exchange) answer(r *request, limit int) (fits bool) {
 		out.buf = appendError(out.buf[:start], r.id, x.service.wireError(errOversize, ""))
 		return false
 	}
-	return err == nil || !as[*oversizeError](err)
+	if err != nil {
+		return !as[*oversizeError](err)
+	}
+	x.origin.add(x.call.origin)
+	return true
 }

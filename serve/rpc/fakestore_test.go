@@ -23,6 +23,8 @@ type fakeStore struct {
 	blocks    map[uint64]*chain.Block
 	coverage  []chain.Range
 	finalized *chain.BlockRef
+	attested  *chain.BlockRef
+	recent    chain.Range
 
 	// Hooks; nil does nothing.
 	onView func() error
@@ -86,6 +88,19 @@ func (v *fakeView) Finalized() (chain.BlockRef, bool) {
 		return chain.BlockRef{}, false
 	}
 	return *v.s.finalized, true
+}
+
+func (v *fakeView) Attested() (chain.BlockRef, bool) {
+	defer v.use()()
+	if v.s.attested == nil {
+		return chain.BlockRef{}, false
+	}
+	return *v.s.attested, true
+}
+
+func (v *fakeView) Recent() chain.Range {
+	defer v.use()()
+	return v.s.recent
 }
 
 func (v *fakeView) Coverage() []chain.Range {

@@ -389,6 +389,7 @@ func (p *poll) tellLogs() error {
 	if wanted.Empty() {
 		return nil
 	}
+	p.touch(wanted)
 	copyFilter(&p.filter, &p.f.criteria)
 	cost, err := p.view.LogsCost(p.ctx, wanted, &p.filter)
 	if err != nil {

@@ -32,6 +32,7 @@ func (c *call) queryLogs(query *logQuery) error {
 	if err != nil {
 		return err
 	}
+	c.touch(blocks)
 	cost, err := c.view.LogsCost(c.context(), blocks, &c.filter)
 	if err != nil {
 		return fmt.Errorf("plan log query over %s: %w", blocks, asMissingLogs(err))

@@ -29,6 +29,11 @@ type View interface {
 	// Finalized is the newest block that the node itself verified as finalized; false before
 	// there is one. It need not be retained.
 	Finalized() (chain.BlockRef, bool)
+	// Attested is the newest block that the node verified as attested or finalized; false before there
+	// is one. It need not be retained.
+	Attested() (chain.BlockRef, bool)
+	// Recent is the run of blocks that a live source may still undo; the others lie in files.
+	Recent() chain.Range
 	// Coverage lists the runs of blocks whose material is complete: ascending, disjoint and
 	// maximal. The slice is the view's own; callers only read it.
 	Coverage() []chain.Range

@@ -109,6 +109,10 @@ func (s *Server) respond(ctx *fasthttp.RequestCtx, x *pooledExchange) {
 		ctx.Response.SetBodyStream(&x.sender, len(body))
 	}
 	ctx.SetContentType(jsonType)
+	if x.origin.answered {
+		var header [64]byte
+		ctx.Response.Header.SetBytesV(jsonrpc.HeaderAnswer, x.origin.appendHeader(header[:0]))
+	}
 }
 
 // readBody reads the body of a call into the exchange, at most maxRequestBytes of it whatever
