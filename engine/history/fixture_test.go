@@ -47,7 +47,7 @@ func sendersOf(b *chain.Block) []common.Address {
 // smallOptions are for a store of small blocks.
 func smallOptions(target uint64) Options {
 	return Options{
-		TargetBlocks: target, CacheBytes: 1 << 20, scanRows: 24,
+		TargetBlocks: target, CacheBytes: 1 << 20, scanRows: 24, hotGroup: 3,
 		newRecoverer: func() senderRecoverer { return modelRecoverer{} },
 	}
 }

@@ -79,10 +79,31 @@ func (v *View) planHot(ctx context.Context, r chain.Range, f *chain.LogFilter) e
 	if v.plan.terms.never {
 		return nil
 	}
-	for i, e := range blocks {
-		if i%checkEvery == checkEvery-1 && ctx.Err() != nil {
+	size := v.store.opts.hotGroup
+	for len(blocks) > 0 {
+		if ctx.Err() != nil {
 			return ctx.Err()
 		}
+		// A whole group at a time where a filter names terms.
+		some, rest := blocks[:1], blocks[1:]
+		if g := v.hot.groupAt(blocks[0].Number, size); g != nil && uint64(len(blocks)) >= size && len(v.plan.terms.clauses) > 0 {
+			var err error
+			if some, err = v.candidates(g, &v.plan.terms); err != nil {
+				return err
+			}
+			rest = blocks[size:]
+		}
+		if err := v.planBlocks(some); err != nil {
+			return err
+		}
+		blocks = rest
+	}
+	return nil
+}
+
+// planBlocks adds hot blocks that can have matches to the plan.
+func (v *View) planBlocks(blocks []*hotEntry) error {
+	for _, e := range blocks {
 		if e.Logs == 0 {
 			continue
 		}

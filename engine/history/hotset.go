@@ -21,6 +21,8 @@ type hotSet struct {
 	generation uint64
 	span       chain.Range
 	blocks     []*hotEntry // by number
+	groups     []*hotGroup // full ones, from block grouped on without a gap
+	grouped    uint64
 }
 
 // hotEntry is a hot block and its decoded parts.
@@ -63,6 +65,7 @@ func (s *Store) hotSetOf(snap *engine.Snapshot) *hotSet {
 		}
 		set.blocks[i] = &hotEntry{HotBlock: b}
 	}
+	set.groupsOf(old, s.opts.hotGroup)
 	if old != nil && old.generation > set.generation {
 		for _, e := range set.blocks { // of an older snapshot: decoded for itself, and not kept
 			if kept, ok := old.at(e.Number); !ok || kept != e {

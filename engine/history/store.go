@@ -61,6 +61,8 @@ type Options struct {
 	newRecoverer func() senderRecoverer
 	// scanRows replaces the constant of that name; 0 does not.
 	scanRows uint64
+	// hotGroup replaces maximumHotGroup; 0 does not.
+	hotGroup uint64
 }
 
 func (o Options) withDefaults() Options {
@@ -83,6 +85,9 @@ func (o Options) withDefaults() Options {
 		o.HotBytes = DefaultHotBytes
 	}
 	o.Recent = o.Recent.withDefaults()
+	if o.hotGroup == 0 || o.hotGroup > maximumHotGroup {
+		o.hotGroup = maximumHotGroup
+	}
 	if o.scanRows == 0 {
 		o.scanRows = scanRows
 	}

@@ -224,6 +224,9 @@ func (l *Logs) Bytes() int64 {
 		4*int64(len(l.terms)+len(l.ends)+len(l.postings)+len(l.topics)) + int64(len(l.data))
 }
 
+// Terms lists the terms of the block, rising. The slice is shared: read only.
+func (l *Logs) Terms() []uint32 { return l.terms }
+
 // Find gives the rows of a term, rising, nil when there are none. The slice is shared: read only. Terms are
 // hashes: the rows have still to be compared with what was asked for.
 func (l *Logs) Find(term uint32) []uint32 {
@@ -231,7 +234,7 @@ func (l *Logs) Find(term uint32) []uint32 {
 	if n == 0 {
 		return nil
 	}
-	i := nearest(l.terms, term)
+	i := Nearest(l.terms, term)
 	if i == n || l.terms[i] != term {
 		return nil
 	}

@@ -332,7 +332,7 @@ func (h *Hashes) Find(hash *common.Hash) (index uint32, ok bool) {
 		return 0, false
 	}
 	first := binary.BigEndian.Uint32(hash[:])
-	for i := nearest(h.first, first); i < n && h.first[i] == first; i++ {
+	for i := Nearest(h.first, first); i < n && h.first[i] == first; i++ {
 		if at := h.sorted[i]; common.Hash(h.at(at)) == *hash {
 			return at, true
 		}
@@ -340,9 +340,9 @@ func (h *Hashes) Find(hash *common.Hash) (index uint32, ok bool) {
 	return 0, false
 }
 
-// nearest is the position of the first value of a sorted list that is v or more. The values are hashes, which are spread
+// Nearest is the position of the first value of a sorted list that is v or more. The values are hashes, which are spread
 // evenly, so that it lies near v's share of the list.
-func nearest(list []uint32, v uint32) int {
+func Nearest(list []uint32, v uint32) int {
 	i := int(uint64(v) * uint64(len(list)) >> 32)
 	for i > 0 && list[i-1] >= v {
 		i--
