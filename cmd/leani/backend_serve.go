@@ -90,6 +90,7 @@ func (n *storedNode) newServer(lanes int) (*rpc.Server, error) {
 			MaxWebSocketConnections: c.MaxWebsocketConnections, MaxSubscriptions: c.MaxSubscriptionsPerConnection,
 			MaxOutboundBytes: int(c.MaxOutboundBytes), MaxEventBytes: int(c.MaxSubscriptionEventBytes),
 			InFlightResponseBytes: max(n.memory.responses, int(c.MaxResponseBytes)), InFlightRequestBytes: n.memory.requests,
+			FilterBytes: n.memory.filters,
 		},
 	})
 }

@@ -15,6 +15,7 @@ type memoryPlan struct {
 	builder       int64 // a segment file being built; there are up to three
 	responses     int   // JSON-RPC responses being built or sent
 	requests      int   // JSON-RPC request bodies being read
+	filters       int   // JSON-RPC filters that clients poll
 	database      int64 // Pebble's block cache
 	collectorGoal int64 // where the garbage collector works harder
 }
@@ -38,6 +39,7 @@ func planMemory(total uint64) memoryPlan {
 		builder:       t / 12,
 		responses:     int(min(t/8, 1<<30)),
 		requests:      int(min(t/32, 256*mib)),
+		filters:       int(min(t/64, 32*mib)),
 		database:      max(8*mib, t/64),
 		collectorGoal: t - t/8,
 	}
