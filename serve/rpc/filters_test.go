@@ -1,7 +1,9 @@
 package rpc
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -31,7 +33,7 @@ func (c *changingChain) View() (View, error) {
 	defer c.mu.Unlock()
 	c.views.Add(1)
 	c.open.Add(1)
-	s := &fakeStore{blocks: maps.Clone(c.blocks), coverage: c.coverage, finalized: c.finalized}
+	s := &fakeStore{blocks: maps.Clone(c.blocks), coverage: c.coverage, finalized: c.finalized, onCost: c.onCost, onLogs: c.onLogs, onLoad: c.onLoad}
 	return countedView{&fakeView{s: s}, c.fakeStore}, nil
 }
 
@@ -146,6 +148,13 @@ func (s *filterServer) poll(id string) (list []toldEntry) {
 		s.t.Fatalf("%v: %s", err, text)
 	}
 	return list
+}
+
+func parse(t *testing.T, text string, v any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), v); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
 }
 
 // follower is a client that keeps the logs of the chain by what polls tell.
@@ -393,6 +402,72 @@ func TestFiltersNeverLeaveOut(t *testing.T) {
 	s.chain.replace(0, 3)
 	if got := s.poll(id); len(got) != 6 {
 		t.Errorf("got %v", got)
+	}
+}
+
+// A poll that fails loses nothing: whether the store fails, the lane is full, or the answer does not fit into
+// what a batch has left, the next one tells all. Heavy polls run in the lane.
+func TestFailedPollsLoseNothing(t *testing.T) {
+	s := startFilterServer(t, 5, func(o *Options) { o.Limits.MaxResponseBytes = 8 << 10 })
+	s.chain.onCost = func() (uint64, error) { return laneCost, nil }
+	var broken error
+	s.chain.onLogs = func(context.Context) error { return broken }
+	s.chain.onLoad = func(uint64) error { return broken }
+	logsNow := func() (list []toldEntry) {
+		for number := range 9 { // one by one: the limit is small
+			if uint64(number) < s.chain.coverage[0].To {
+				var some []toldEntry
+				parse(t, s.ask(jsonrpc.GetLogs, fmt.Sprintf(`{"fromBlock":"%#x","toBlock":"%#x"}`, number, number)), &some)
+				list = append(list, some...)
+			}
+		}
+		return list
+	}
+	client := follower{logs: logsNow()}
+	id, blocks := s.ask(jsonrpc.NewFilter, `{}`), s.ask(jsonrpc.NewBlockFilter, "")
+	s.chain.replace(4, 2) // two logs go, six come
+	broken = errors.New("disk gone")
+	for _, id := range []string{id, blocks} {
+		if got := s.ask(jsonrpc.GetFilterChanges, id); !strings.Contains(got, "-32603") {
+			t.Errorf("got %s", got)
+		}
+	}
+	broken = context.DeadlineExceeded
+	if got := s.ask(jsonrpc.GetFilterChanges, id); !strings.Contains(got, "time_limit_exceeded") {
+		t.Errorf("got %s", got)
+	}
+	broken = nil
+	// Calls before it leave the poll little room, at last too little for a single block.
+	s.chain.replace(6, 3)
+	poll := `{"jsonrpc":"2.0","id":2,"method":"eth_getFilterChanges","params":[` + id + `]}`
+	fill := `{"jsonrpc":"2.0","id":1,"method":"eth_getLogs","params":[{"fromBlock":"0x1","toBlock":"0x1"}]},`
+	refused := false
+	for fills := 9; fills > 0; fills-- {
+		var got []struct {
+			Result json.RawMessage
+			Error  *struct{ Code int }
+		}
+		parse(t, s.post("["+strings.Repeat(fill, fills)+poll+"]"), &got)
+		last := got[len(got)-1]
+		if last.Error != nil {
+			refused = refused || got[len(got)-2].Error == nil
+			continue
+		}
+		var changes []toldEntry
+		parse(t, string(last.Result), &changes)
+		client.apply(t, changes)
+	}
+	for range 9 {
+		client.apply(t, s.poll(id))
+	}
+	if !refused {
+		t.Error("the poll never lacked room")
+	}
+	if want := logsNow(); !slices.Equal(client.logs, want) {
+		t.Errorf("got %+v\nwant %+v", client.logs, want)
+	}
+	if got := s.ask(jsonrpc.GetFilterChanges, blocks); strings.Count(got, `"0x`) != 5 {
+		t.Errorf("got %s", got)
 	}
 }
 
