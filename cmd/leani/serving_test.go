@@ -28,7 +28,7 @@ const patience = 2 * time.Minute
 type server struct {
 	cmd    *exec.Cmd
 	url    string
-	ws     string // the URL for WebSockets
+	ws     string        // the URL for WebSockets
 	exited chan struct{} // closed once err and log are final
 	err    error
 	log    bytes.Buffer

@@ -348,7 +348,7 @@ func TestDisconnect(t *testing.T) {
 	}
 }
 
-// TestSocketShutdown: all are closed with 1001, idle or not. RPC-199 CLI-020
+// TestSocketShutdown: all are closed with 1001, idle or not. RPC-199
 func TestSocketShutdown(t *testing.T) {
 	s := startSockets(t, 4, nil)
 	idle, subscribed := s.dial(), s.dial()
