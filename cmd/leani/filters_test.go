@@ -13,6 +13,9 @@ import (
 // TestFiltersFollow polls filters of a node that follows a chain: they tell the logs and hashes of blocks that were
 // applied, the same logs as removed when the blocks are undone, also those from before the filter, and the logs
 // anew when they come back. In the end the headers say what is recent.
+//
+// RPC-044: finalized is what the live source proved final, and nothing before that. RPC-063: the head is the newest
+// block, although nobody attested it.
 func TestFiltersFollow(t *testing.T) {
 	t.Parallel()
 	c := chainlab(t)
@@ -47,8 +50,17 @@ func TestFiltersFollow(t *testing.T) {
 		t.Helper()
 		return ask("eth_getLogs", fmt.Sprintf(`[{"fromBlock":"%#x","toBlock":"%#x"}]`, from, to-1))
 	}
+	if r, err := asker.call("eth_getBlockByNumber", `["finalized",false]`); err != nil || r.Error == nil || r.Error.Code != -32004 {
+		t.Errorf("finalized before any: %v, %+v", err, r)
+	}
 	early, blocks := ask("eth_newFilter", "[{}]"), ask("eth_newBlockFilter", "[]")
 	follow()
+	if got := ask("eth_getBlockByNumber", `["finalized",false]`); !strings.Contains(got, fmt.Sprintf(`"number":"%#x"`, border+5)) {
+		t.Errorf("finalized: %.300s", got)
+	}
+	if got := ask("eth_blockNumber", "[]"); got != fmt.Sprintf(`"%#x"`, head-1) {
+		t.Errorf("head: %s", got)
+	}
 	applied := ask("eth_getFilterChanges", "["+early+"]")
 	if want := logsOf(border, head); applied != want || len(want) < 1000 {
 		t.Fatalf("applied: got %.300s\nwant %.300s", applied, want)
