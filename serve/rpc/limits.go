@@ -107,6 +107,8 @@ const (
 	// maxFilterBytes bounds the addresses and topics of all subscriptions of a WebSocket: as much as one request can
 	// bring.
 	maxFilterBytes = 1 << 20
+	// leastRate is how many bytes of a notification a client has to read in a second, beyond writeTimeout.
+	leastRate = 64 << 10
 	// socketBatch is how much of small messages is sent with one system call.
 	socketBatch = 64 << 10
 

@@ -3,7 +3,9 @@ package rpc
 import (
 	"context"
 	"fmt"
+	"io"
 	"testing"
+	"time"
 
 	"github.com/leani-go/leani/chain"
 )
@@ -71,5 +73,47 @@ func benchSockets(b *testing.B, connections, subscriptions int) (*Server, func()
 	return s, func() *event {
 		v, _ := store.View()
 		return eventsOf(&Change{Applied: []chain.BlockRef{block.BlockRef}}, nil, v)[0]
+	}
+}
+
+// BenchmarkNewHead commits blocks and waits until every client has read the notifications of all its subscriptions, over
+// TCP on loopback, the clients in the same process.
+func BenchmarkNewHead(b *testing.B) {
+	for _, size := range []struct{ connections, subscriptions int }{{1, 1}, {256, 1}, {256, 128}} {
+		b.Run(fmt.Sprintf("connections=%d/subscriptions=%d", size.connections, size.subscriptions), func(b *testing.B) {
+			s := startSockets(b, 4, func(o *Options) { o.newEncoder = nil })
+			clients := make([]*socketClient, size.connections)
+			for i := range clients {
+				clients[i] = s.dial()
+				for range size.subscriptions {
+					clients[i].subscribe(`["newHeads"]`)
+				}
+			}
+			read := make(chan struct{}, size.connections)
+			for _, c := range clients {
+				_ = c.SetReadDeadline(time.Time{})
+				go func() { // ends with the connection
+					for n := 1; ; n++ {
+						_, r, err := c.NextReader()
+						if err != nil {
+							return
+						}
+						if _, err := io.Copy(io.Discard, r); err != nil {
+							return
+						}
+						if n%size.subscriptions == 0 {
+							read <- struct{}{}
+						}
+					}
+				}()
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				s.feed.advance(1)
+				for range clients {
+					<-read
+				}
+			}
+		})
 	}
 }

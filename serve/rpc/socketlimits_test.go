@@ -335,6 +335,9 @@ func TestDisconnect(t *testing.T) {
 	s := startSockets(t, 4, nil)
 	idle, subscribed := s.dial(), s.dial()
 	subscribed.subscribe(`["newHeads"]`)
+	if got := idle.ask(`{"jsonrpc":"2.0","id":1,"method":"leani_getCapabilities"}`); !strings.Contains(got, `"eth_subscribe(logs)":{"supported":true,`) {
+		t.Errorf("got %s", got)
+	}
 	s.DisconnectLive()
 	if got := subscribed.closed(websocket.CloseInternalServerErr); got != "live_subscription_disconnected" {
 		t.Errorf("reason %q", got)
@@ -346,6 +349,21 @@ func TestDisconnect(t *testing.T) {
 		!strings.Contains(got, `"eth_subscribe(logs)":{"supported":false,`) {
 		t.Errorf("got %s", got)
 	}
+}
+
+// TestNoFeed: without a feed nothing is subscribed to, and everything else is answered. RPC-072
+func TestNoFeed(t *testing.T) {
+	s := startSockets(t, 4, func(o *Options) { o.Feed = nil })
+	c := s.dial()
+	for _, kind := range []string{"newHeads", "logs"} {
+		if got := c.ask(`{"jsonrpc":"2.0","id":1,"method":"eth_subscribe","params":["` + kind + `"]}`); !strings.Contains(got, `"live_subscription_disconnected"`) {
+			t.Errorf("%s: got %s", kind, got)
+		}
+	}
+	if got := c.ask(`{"jsonrpc":"2.0","id":1,"method":"leani_getCapabilities"}`); !strings.Contains(got, `"eth_subscribe(newHeads)":{"supported":false,`) {
+		t.Errorf("got %s", got)
+	}
+	c.alive()
 }
 
 // TestSocketShutdown: all are closed with 1001, idle or not. RPC-199

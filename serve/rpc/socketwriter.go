@@ -127,7 +127,8 @@ func (w *socketWriter) flushAnswer(body []byte) bool {
 // flush sends what was gathered, and gives back what it stood for.
 func (w *socketWriter) flush() bool {
 	if len(w.buf) > 0 {
-		if _, ok := w.put(w.buf, writeTimeout); !ok {
+		within := writeTimeout + time.Duration(len(w.buf)/leastRate)*time.Second
+		if _, ok := w.put(w.buf, within); !ok {
 			return false
 		}
 	}
