@@ -117,6 +117,7 @@ func printSettings(a *app, cfg *config.Config) error {
 		fmt.Fprintf(&b, "  history   %s: %s, priority %d, %s\n", s.ID, s.Kind, s.Priority, s.Place())
 	}
 	fmt.Fprintf(&b, "  JSON-RPC  http://%s\n", cfg.RPC.HTTPBind)
+	fmt.Fprintf(&b, "            ws://%s\n", cfg.RPC.WSBind)
 	idle, remarks := idleSettings(cfg.Warnings)
 	for _, w := range remarks {
 		fmt.Fprintf(&b, "\n%s %s\n", w.Field, w.Message)
