@@ -143,6 +143,9 @@ type paidGas struct {
 func (r *feeRun) do() error {
 	buf := append(r.out.buf, `{"oldestBlock":"`...)
 	r.out.buf = append(hexenc.AppendQuantity(buf, r.blocks.From), `",`...)
+	n := int(r.blocks.Len())
+	r.baseFees, r.blobFees = make([]uint256.Int, 0, n+1), make([]uint256.Int, 0, n+1)
+	r.gasRatios, r.blobRatio = make([]float64, 0, n), make([]float64, 0, n)
 	parts := chain.PartHeader
 	if len(r.percentiles) > 0 {
 		parts |= chain.PartTransactions | chain.PartReceipts

@@ -34,6 +34,7 @@ type pooledExchange struct {
 	// metered is how much of the request budget the body holds.
 	metered int64
 	sender  chunkSender
+	header  []byte // value of the header that says where answers come from
 }
 
 // Close implements io.Closer for fasthttp; it does not fail.
@@ -110,8 +111,8 @@ func (s *Server) respond(ctx *fasthttp.RequestCtx, x *pooledExchange) {
 	}
 	ctx.SetContentType(jsonType)
 	if x.origin.answered {
-		var header [64]byte
-		ctx.Response.Header.SetBytesV(jsonrpc.HeaderAnswer, x.origin.appendHeader(header[:0]))
+		x.header = x.origin.appendHeader(x.header[:0])
+		ctx.Response.Header.SetBytesV(jsonrpc.HeaderAnswer, x.header)
 	}
 }
 
