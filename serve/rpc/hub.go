@@ -31,7 +31,9 @@ type hub struct {
 		sync.Mutex
 		stopped bool
 		open    map[*socket]struct{}
-		running sync.WaitGroup // grows under the lock, and not once stopped
+		// running are the WebSockets, and the connections that are becoming one. It grows under the lock, and not once
+		// stopped.
+		running sync.WaitGroup
 	}
 
 	// follower and view belong to the goroutine that reads the feed. The view shows the chain before the next
@@ -211,6 +213,17 @@ func (h *hub) list() []*socket {
 	return list
 }
 
+// expect announces a WebSocket, to be followed by running.Done; false once the node shuts down.
+func (h *hub) expect() bool {
+	h.sockets.Lock()
+	defer h.sockets.Unlock()
+	if h.sockets.stopped {
+		return false
+	}
+	h.sockets.running.Add(1)
+	return true
+}
+
 // enter makes a socket known; false once the node shuts down.
 func (h *hub) enter(c *socket) bool {
 	h.sockets.Lock()
@@ -219,11 +232,10 @@ func (h *hub) enter(c *socket) bool {
 		return false
 	}
 	h.sockets.open[c] = struct{}{}
-	h.sockets.running.Add(1)
 	return true
 }
 
-// leave forgets a socket; its goroutine may go on for a moment, until left.
+// leave forgets a socket, whose goroutine may go on for a moment.
 func (h *hub) leave(c *socket) {
 	h.sockets.Lock()
 	delete(h.sockets.open, c)
@@ -239,13 +251,15 @@ func (h *hub) closeSubscribed(code int, reason string) {
 	}
 }
 
+const reasonShutdown = "the node is shutting down"
+
 // shutdown closes all sockets and waits until they have ended, or the context does.
 func (h *hub) shutdown(ctx context.Context) error {
 	h.sockets.Lock()
 	h.sockets.stopped = true
 	h.sockets.Unlock()
 	for _, c := range h.list() {
-		c.close(websocket.CloseGoingAway, "the node is shutting down")
+		c.close(websocket.CloseGoingAway, reasonShutdown)
 	}
 	ended := make(chan struct{})
 	go func() { // ends with the last socket: all of them are closed

@@ -41,10 +41,11 @@ func (s *socketSlots) free() {
 	s.taken--
 }
 
-// track learns what became of a connection.
-func (s *socketSlots) track(conn net.Conn, state fasthttp.ConnState) {
+// track learns what became of a connection. It tells whether that ended without becoming a WebSocket although it
+// had a slot, which is free again.
+func (s *socketSlots) track(conn net.Conn, state fasthttp.ConnState) (abandoned bool) {
 	if state != fasthttp.StateClosed && state != fasthttp.StateHijacked {
-		return
+		return false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,7 +53,16 @@ func (s *socketSlots) track(conn net.Conn, state fasthttp.ConnState) {
 		delete(s.asked, conn)
 		if state == fasthttp.StateClosed {
 			s.taken--
+			return true
 		}
+	}
+	return false
+}
+
+// settle does what follows when a connection has ended or become a WebSocket.
+func (s *Server) settle(conn net.Conn, state fasthttp.ConnState) {
+	if s.slots.track(conn, state) {
+		s.service.hub.sockets.running.Done()
 	}
 }
 
@@ -89,7 +99,7 @@ func (s *Server) prepareUpgrades(o *Options) {
 		},
 		ConnState: func(conn net.Conn, state fasthttp.ConnState) {
 			s.trackConn(conn, state)
-			s.slots.track(conn, state)
+			s.settle(conn, state)
 		},
 		Logger:                connLogger{o.Logger},
 		Concurrency:           o.Limits.MaxConnections,
@@ -117,18 +127,26 @@ func (s *Server) upgrade(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	conn := ctx.Conn()
+	if !s.service.hub.expect() {
+		refuseText(ctx, fasthttp.StatusServiceUnavailable, reasonShutdown)
+		ctx.SetConnectionClose()
+		return
+	}
 	if !s.slots.take(conn, s.service.limits.MaxWebSocketConnections) {
+		s.service.hub.sockets.running.Done()
 		refuseText(ctx, fasthttp.StatusServiceUnavailable, "there are as many WebSockets as rpc.max_websocket_connections allows")
 		ctx.SetConnectionClose()
 		return
 	}
 	if err := s.handshake.Upgrade(ctx, s.serveSocket); err != nil {
-		s.slots.track(conn, fasthttp.StateClosed)
+		s.settle(conn, fasthttp.StateClosed)
 	}
 }
 
 // serveSocket serves a connection that has become a WebSocket. fasthttp closes it afterwards.
 func (s *Server) serveSocket(conn *websocket.Conn) {
+	h := s.service.hub
+	defer h.sockets.running.Done()
 	held := true
 	free := func() {
 		if held {
@@ -143,12 +161,9 @@ func (s *Server) serveSocket(conn *websocket.Conn) {
 		}
 	}()
 	c := newSocket(s, conn)
-	h := s.service.hub
 	if !h.enter(c) {
-		c.cancel()
-		return
+		c.close(websocket.CloseGoingAway, reasonShutdown)
 	}
-	defer h.sockets.running.Done()
 	c.serve()
 	h.leave(c)
 	free()
