@@ -50,6 +50,11 @@ func checkBlock(t *testing.T, encoder *Encoder, b *chainfixture.Block, subject s
 	}
 	sameJSON(t, subject, got, want)
 
+	head, err := encoder.AppendHeader(nil, &b.Block)
+	if before, _, ok := bytes.Cut(full, []byte(`,"transactions":[`)); err != nil || !ok || string(head) != string(before)+"}" {
+		t.Errorf("%s: header alone: %s, %v; in the block: %.500s", subject, head, err, full)
+	}
+
 	var text []byte
 	rest := full
 	for i := range b.Transactions {
