@@ -175,6 +175,18 @@ func (s *socketServer) gone(open int) {
 	s.waitFor("sockets to end", func() bool { return len(s.service.hub.list()) == open })
 }
 
+// closing counts the open sockets that are being closed.
+func (s *socketServer) closing() (n int) {
+	for _, c := range s.service.hub.list() {
+		c.mu.Lock()
+		if c.mu.closing {
+			n++
+		}
+		c.mu.Unlock()
+	}
+	return n
+}
+
 // TestStalledSocket: a client that does not read is closed when too much is unsent, and others are told everything
 // meanwhile. What it held is free again. RPC-192 RPC-197 RPC-198 INV-23
 func TestStalledSocket(t *testing.T) {
@@ -243,19 +255,8 @@ func TestOutboundBytes(t *testing.T) {
 	for range 3 {
 		heavy.subscribe(`["newHeads"]`)
 	}
-	closing := func() int {
-		n := 0
-		for _, c := range s.service.hub.list() {
-			c.mu.Lock()
-			if c.mu.closing {
-				n++
-			}
-			c.mu.Unlock()
-		}
-		return n + 2 - len(s.service.hub.list())
-	}
 	// Together they reach the limit before the heavy one does by itself.
-	for closing() == 0 {
+	for s.closing()+2-len(s.service.hub.list()) == 0 {
 		s.feed.advance(1)
 	}
 	if reason := heavy.closed(websocket.CloseTryAgainLater); !strings.Contains(reason, "rpc.max_outbound_bytes") {
@@ -277,6 +278,7 @@ func TestCongestion(t *testing.T) {
 	slow, fast := s.stalled(), s.dial()
 	slow.subscribe(`["newHeads"]`)
 	s.feed.advance(1)
+	s.waitFor("the slow one to be closed", func() bool { return s.closing() > 0 }) // it reads nothing before
 	if reason := slow.closed(websocket.CloseTryAgainLater); !strings.Contains(reason, "too slow") {
 		t.Errorf("reason %q", reason)
 	}
