@@ -256,13 +256,14 @@ func TestOutboundBytes(t *testing.T) {
 		heavy.subscribe(`["newHeads"]`)
 	}
 	// Together they reach the limit before the heavy one does by itself.
-	for s.closing()+2-len(s.service.hub.list()) == 0 {
+	gone := func() int { return s.closing() + 2 - len(s.service.hub.list()) }
+	for gone() == 0 {
 		s.feed.advance(1)
 	}
 	if reason := heavy.closed(websocket.CloseTryAgainLater); !strings.Contains(reason, "rpc.max_outbound_bytes") {
 		t.Errorf("reason %q", reason)
 	}
-	if closing() != 1 {
+	if gone() != 1 {
 		t.Error("the light one is closed too")
 	}
 }
