@@ -50,6 +50,13 @@ type Object struct {
 // LoadManifest reads a manifest. Nothing of its objects is opened. The error is that of the read or a
 // *ManifestError.
 func LoadManifest(path string) (*Manifest, error) {
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is no regular file", path) // opening a pipe would wait for a writer
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open archive manifest: %w", err)
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("open archive manifest: %w", err)
