@@ -48,5 +48,30 @@ func (r Range) Intersect(o Range) Range {
 	return out
 }
 
+// Without gives what is left of r when the blocks of o are taken out: up to two ranges, in order.
+func (r Range) Without(o Range) []Range {
+	if r.Intersect(o).Empty() {
+		if r.Empty() {
+			return nil
+		}
+		return []Range{r}
+	}
+	var rest []Range
+	for _, part := range []Range{{r.From, o.From}, {o.To, r.To}} {
+		if !part.Empty() {
+			rest = append(rest, part)
+		}
+	}
+	return rest
+}
+
+// Subtract gives what is left of ranges when the blocks of o are taken out, in the order of the ranges.
+func Subtract(ranges []Range, o Range) (rest []Range) {
+	for _, r := range ranges {
+		rest = append(rest, r.Without(o)...)
+	}
+	return rest
+}
+
 // String writes the range as half-open interval.
 func (r Range) String() string { return fmt.Sprintf("[%d, %d)", r.From, r.To) }

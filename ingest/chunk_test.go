@@ -43,7 +43,7 @@ func TestPoolBound(t *testing.T) {
 			},
 			"settle": func(t *rapid.T) {
 				if len(lent) == 0 {
-					t.Skip()
+					t.Skip("nothing is lent")
 				}
 				c := rapid.SampledFrom(lent).Draw(t, "chunk")
 				memory := rapid.Int64Range(1, 1100).Draw(t, "memory")
@@ -52,7 +52,7 @@ func TestPoolBound(t *testing.T) {
 			},
 			"put": func(t *rapid.T) {
 				if len(lent) == 0 {
-					t.Skip()
+					t.Skip("nothing is lent")
 				}
 				i := rapid.IntRange(0, len(lent)-1).Draw(t, "chunk")
 				c := lent[i]

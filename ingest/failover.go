@@ -427,7 +427,7 @@ func (f *failover) remaining() []chain.Range {
 func (f *failover) sink(ctx context.Context, committed func(chain.Range)) Sink {
 	return &followedSink{f.caller.Sink(ctx, func(r chain.Range) {
 		f.mu.Lock()
-		f.missing = without(f.missing, r)
+		f.missing = chain.Subtract(f.missing, r)
 		f.mu.Unlock()
 		committed(r)
 	}), f}
@@ -462,17 +462,4 @@ func (f *failover) report(r Result) {
 	total := sum(f.base, r)
 	f.mu.Unlock()
 	f.caller.Progress(total)
-}
-
-// without takes the blocks of a range out of ascending ones.
-func without(ranges []chain.Range, taken chain.Range) []chain.Range {
-	var rest []chain.Range
-	for _, r := range ranges {
-		for _, part := range []chain.Range{{From: r.From, To: min(r.To, taken.From)}, {From: max(r.From, taken.To), To: r.To}} {
-			if part.From < part.To {
-				rest = append(rest, part)
-			}
-		}
-	}
-	return rest
 }

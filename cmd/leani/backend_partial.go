@@ -92,15 +92,7 @@ func (n *storedNode) unknown(blocks chain.Range) []chain.Range {
 	}
 	for _, p := range partial {
 		for _, known := range p.Ranges {
-			var next []chain.Range
-			for _, r := range rest {
-				for _, part := range []chain.Range{{From: r.From, To: min(r.To, known.From)}, {From: max(r.From, known.To), To: r.To}} {
-					if !part.Empty() {
-						next = append(next, part)
-					}
-				}
-			}
-			rest = next
+			rest = chain.Subtract(rest, known)
 		}
 	}
 	return rest

@@ -44,7 +44,7 @@ func (s *Store) pruneFrames(ctx context.Context, r chain.Range, opts PruneOption
 		}
 		p.report.Blocks += part.Len()
 		p.remove(row, part)
-		for _, rest := range without(row.Range(), r) {
+		for _, rest := range row.Range().Without(r) {
 			if p.opts.DryRun {
 				continue
 			}

@@ -206,7 +206,7 @@ func (p *pruning) plan(ctx context.Context) error {
 		if ok {
 			p.remove(senders, part)
 		}
-		for _, rest := range without(row.Range(), p.gone) {
+		for _, rest := range row.Range().Without(p.gone) {
 			if p.opts.DryRun {
 				continue
 			}
@@ -224,23 +224,13 @@ func (p *pruning) plan(ctx context.Context) error {
 		if p.opts.DryRun {
 			continue
 		}
-		for _, rest := range without(x.Range(), p.gone) {
+		for _, rest := range x.Range().Without(p.gone) {
 			if err := p.keepIndex(ctx, x, rest); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
-}
-
-// without gives what is left of a range, in order.
-func without(r, gone chain.Range) (rest []chain.Range) {
-	for _, part := range []chain.Range{{From: r.From, To: min(r.To, gone.From)}, {From: max(r.From, gone.To), To: r.To}} {
-		if !part.Empty() {
-			rest = append(rest, part)
-		}
-	}
-	return rest
 }
 
 // remove takes a file out that loses the blocks of part.
