@@ -173,10 +173,8 @@ func TestKilledFill(t *testing.T) {
 
 // The same with the settings that init writes, killed at any time and at the latest after five seconds.
 func TestKilledFillOfOneFile(t *testing.T) {
+	skipSlow(t)
 	t.Parallel()
-	if !*longTests {
-		t.Skip("takes minutes: -e2e.long")
-	}
 	c := chainlab(t)
 	want := filled(t, c).verify().Digest
 	rng := seeded(t)
