@@ -150,9 +150,11 @@ func TestBeside(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(r.Times) != 100 || r.HeavyPerSecond == 0 || r.NodeCPUPerSecond == 0 {
-			t.Errorf("%s: got %d times, %f heavy queries a second, %f processors", backfill, len(r.Times), r.HeavyPerSecond, r.NodeCPUPerSecond)
+		// How many heavy queries end meanwhile depends on what else the machine does; on a busy one it may be none.
+		if len(r.Times) != 100 || r.NodeCPUPerSecond == 0 {
+			t.Errorf("%s: got %d times, %f processors", backfill, len(r.Times), r.NodeCPUPerSecond)
 		}
+		t.Logf("%s: %f heavy queries a second", backfill, r.HeavyPerSecond)
 	}
 }
 
