@@ -68,7 +68,7 @@ lint: ## gofmt, go vet, staticcheck
 	$(GO) tool staticcheck ./...
 
 fmt: ## format the source
-	gofmt -w .
+	$(GO) run ./internal/tools/task fmt
 
 bench: ## run the benchmarks BENCH of PKG; docs/benchmarks.md says which data they use
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -timeout 60m $(PKG)

@@ -10,6 +10,6 @@
 //
 // Imports point down only. Packages on one line do not import each other, except that > points
 // to what its left side may import, and that chain and internal/* are free among themselves.
-// Commands of internal/tools, benchmarks and cross-package fuzz targets stand above everything
-// and are imported by nothing.
+// Commands of internal/tools, benchmarks, cross-package fuzz targets and the tests of real clients
+// stand above everything and are imported by nothing.
 package layering

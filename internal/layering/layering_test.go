@@ -73,7 +73,7 @@ var layers = map[string]int{
 	"engine":   3,
 	"serve":    4, "ingest": 4, "processors": 4, "delivery": 4,
 	"config": 5, "cmd": 5,
-	"internal/tools": 6, "bench": 6, "fuzz": 6,
+	"internal/tools": 6, "bench": 6, "fuzz": 6, "clients": 6,
 }
 
 // sideways are the imports within a layer that are meant.
@@ -125,7 +125,8 @@ var rules = []rule{
 	{module + "internal/tools/...", nil, false, "tools are commands"},
 	{module + "bench/...", []string{"cmd", "internal/tools", "bench"}, false, "benchmarks use the product, not the other way round"},
 	{module + "fuzz/...", nil, false, "fuzz targets use the product, not the other way round"},
-	{module + "internal/shareddata", []string{"internal/chainfixture"}, true, "test data is for tests"},
+	{module + "clients/...", []string{"clients"}, false, "tests of real clients use the product, not the other way round"},
+	{module + "internal/shareddata", []string{"internal/chainfixture", "clients"}, true, "test data is for tests"},
 	{module + "internal/chainfixture", nil, true, "test data is for tests"},
 
 	{"github.com/cockroachdb/pebble/v2", []string{"=engine"}, false, "engine is the store; nobody else sees Pebble's types, options or errors"},
@@ -142,7 +143,7 @@ var rules = []rule{
 	{"github.com/vbauerster/...", []string{"internal/progress"}, false, "progress has one look"},
 	{"log", []string{"internal/tools"}, true, "the node logs through log/slog"},
 	{"unsafe", []string{"internal/keccak"}, false, "reviewed uses only"},
-	{"testing", []string{"internal/shareddata", "internal/chainfixture", "bench"}, true, "test code stays out of the node"},
+	{"testing", []string{"internal/shareddata", "internal/chainfixture", "bench", "clients"}, true, "test code stays out of the node"},
 }
 
 // pure packages do no I/O and no logging: what they do depends on their arguments alone.
