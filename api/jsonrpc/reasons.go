@@ -47,6 +47,14 @@ const (
 	ReasonPlanned = "method_planned"
 )
 
+// Reasons of eth_syncing for not being live.
+const (
+	// ReasonNotAnchored: the node follows no live source.
+	ReasonNotAnchored = "live_head_not_anchored"
+	// ReasonLiveBehind: the live source has told more than the node has committed, or nothing yet.
+	ReasonLiveBehind = "live_lane_behind"
+)
+
 // Reasons with which a WebSocket is closed (1011) because an event cannot be told.
 const (
 	// ReasonUndoneFrame: the logs of an undone block cannot be read any more.

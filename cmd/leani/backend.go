@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/leani-go/leani/chain"
@@ -17,6 +18,7 @@ import (
 	"github.com/leani-go/leani/config"
 	"github.com/leani-go/leani/engine"
 	"github.com/leani-go/leani/engine/history"
+	"github.com/leani-go/leani/ingest/live"
 	"github.com/leani-go/leani/internal/corrupt"
 	"github.com/leani-go/leani/keys"
 )
@@ -34,8 +36,9 @@ type storedNode struct {
 	memory   memoryPlan
 	engine   *engine.Engine
 	history  *history.Store
-	failures []sourceFailure // of the last fill
-	kept     uint64          // frames of partial material, by the last fill
+	lane     *atomic.Pointer[live.Lane] // of serve, once it follows a source
+	failures []sourceFailure            // of the last fill
+	kept     uint64                     // frames of partial material, by the last fill
 	// told is set once a command has reported the failure of the store, which closing it repeats.
 	told bool
 }
@@ -51,7 +54,7 @@ func (stored) open(_ context.Context, o nodeOptions) (node, error) {
 			return nil, explainOpen(o.settings.DataDir, fmt.Errorf("open store %s: %w", o.settings.DataDir, engine.ErrNoStore))
 		}
 	}
-	n := &storedNode{settings: o.settings, network: network, log: o.log, memory: planMemory(o.settings.Budgets.MemoryBytes)}
+	n := &storedNode{settings: o.settings, network: network, log: o.log, memory: planMemory(o.settings.Budgets.MemoryBytes), lane: new(atomic.Pointer[live.Lane])}
 	n.memory.apply()
 	n.engine, err = engine.Open(engine.Options{
 		Dir: o.settings.DataDir, ChainID: o.settings.Chain.ChainID, ReadOnly: o.readOnly,

@@ -10,6 +10,7 @@ import (
 	"github.com/leani-go/leani/engine/history"
 	"github.com/leani-go/leani/ingest/live"
 	"github.com/leani-go/leani/ingest/scripted"
+	"github.com/leani-go/leani/serve/rpc"
 )
 
 // recentOptions bound the recent blocks as the settings say.
@@ -37,6 +38,7 @@ func (n *storedNode) follow(ctx context.Context, committed func()) (err error) {
 	}
 	defer func() { err = errors.Join(err, source.Close()) }()
 	lane := live.New(live.Options{Store: n.history, Source: source, Committed: committed, Logger: log, Admit: n.admitLive})
+	n.lane.Store(lane)
 	if err = lane.Run(ctx); err == nil {
 		log.Info("the live source has ended")
 	}
@@ -44,6 +46,15 @@ func (n *storedNode) follow(ctx context.Context, committed func()) (err error) {
 		return nil
 	}
 	return err
+}
+
+// liveStatus is where the lane stands, for the RPC server.
+func (n *storedNode) liveStatus() rpc.LiveStatus {
+	lane := n.lane.Load()
+	if lane == nil {
+		return rpc.LiveStatus{}
+	}
+	return rpc.LiveStatus(lane.Status())
 }
 
 // admitLive lets only blocks of the configured chain pass.

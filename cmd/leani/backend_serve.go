@@ -81,7 +81,7 @@ func (n *storedNode) newServer(lanes int) (*rpc.Server, error) {
 		origins[i] = string(o)
 	}
 	return rpc.New(rpc.Options{
-		Store: historyStore{n.history}, Feed: n.feed(), Network: n.network, AllowedOrigins: origins,
+		Store: historyStore{n.history}, Feed: n.feed(), Live: n.liveStatus, Network: n.network, AllowedOrigins: origins,
 		ClientVersion: currentVersion().client(), Logger: n.log.With("component", "rpc"),
 		LaneWorkers: lanes,
 		Limits: rpc.Limits{

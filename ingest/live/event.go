@@ -23,6 +23,9 @@ const (
 	Attested
 	// Finalized: a block, and all below it, is final.
 	Finalized
+	// Current: there is no more to tell until something new happens. It names no block. A source says so each time
+	// before it waits; without it a lane never takes itself to be at the head.
+	Current
 )
 
 // String is the name of the kind.
@@ -36,6 +39,8 @@ func (k Kind) String() string {
 		return "attested"
 	case Finalized:
 		return "finalized"
+	case Current:
+		return "current"
 	default:
 		return "unknown"
 	}

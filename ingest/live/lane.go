@@ -46,16 +46,18 @@ type Options struct {
 
 // Lane follows the head of a chain.
 type Lane struct {
-	opts     Options
-	verifier verify.Verifier
-	queue    []*Event // read while there was no room
-	end      error    // of the source, read then
+	opts      Options
+	verifier  verify.Verifier
+	queue     []*Event // read while there was no room
+	sourceEnd error    // read then
 	// pending are marks of blocks that have not come yet, by level, rising.
 	pending [engine.FinalityFinalized + 1][]BlockID
 	// refused are blocks that contradict finality, and their descendants.
 	refused map[common.Hash]struct{}
 	// astray is set while the newest blocks of the source are refused ones: their lowest number.
 	astray *uint64
+
+	tracker
 }
 
 // New makes a lane.
@@ -103,7 +105,9 @@ func (l *Lane) Run(ctx context.Context) error {
 		}
 	}()
 	defer func() { cancel(); <-done }()
+	defer l.end()
 	for {
+		l.reached(l.newestPending(), l.astray != nil)
 		e, err := l.next(ctx, events)
 		if errors.Is(err, io.EOF) {
 			return nil
@@ -111,6 +115,7 @@ func (l *Lane) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		l.told(e.Kind)
 		if err := l.handle(ctx, e, events); err != nil {
 			return fmt.Errorf("live source: %w", err)
 		}
@@ -124,8 +129,8 @@ func (l *Lane) next(ctx context.Context, events <-chan read) (*Event, error) {
 		l.queue = l.queue[1:]
 		return e, nil
 	}
-	if l.end != nil {
-		return nil, l.end
+	if l.sourceEnd != nil {
+		return nil, l.sourceEnd
 	}
 	select {
 	case r := <-events:
@@ -146,6 +151,8 @@ func (l *Lane) handle(ctx context.Context, e *Event, events <-chan read) error {
 		return l.mark(ctx, engine.FinalityAttested, e.Block)
 	case Finalized:
 		return l.mark(ctx, engine.FinalityFinalized, e.Block)
+	case Current:
+		return nil
 	default:
 		return fmt.Errorf("event of kind %d", e.Kind)
 	}
@@ -181,6 +188,7 @@ func (l *Lane) apply(ctx context.Context, blocks []*chain.Block, events <-chan r
 		if !stalled {
 			l.opts.Logger.Warn("the live lane waits for room", "reason", reason, "cause", err)
 			l.opts.Committed() // sealing may be all that is needed
+			l.waits(max(blocks[len(blocks)-1].Number, l.newestPending()))
 		}
 		if err := l.stall(ctx, blocks[0].Number, events); err != nil {
 			return err
@@ -203,7 +211,7 @@ func (l *Lane) stall(ctx context.Context, from uint64, events <-chan read) error
 	if err := l.takeMarks(ctx, from); err != nil {
 		return err
 	}
-	if len(l.queue) >= queuedEvents || l.end != nil {
+	if len(l.queue) >= queuedEvents || l.sourceEnd != nil {
 		events = nil
 	}
 	timer := time.NewTimer(l.opts.Retry)
@@ -215,7 +223,7 @@ func (l *Lane) stall(ctx context.Context, from uint64, events <-chan read) error
 		return nil
 	case r := <-events:
 		if r.err != nil {
-			l.end = r.err
+			l.sourceEnd = r.err
 			return nil
 		}
 		l.queue = append(l.queue, r.event)
@@ -395,6 +403,16 @@ func (l *Lane) wait(level engine.FinalityLevel, id BlockID) {
 	}
 	list = slices.Insert(list, i, id)
 	l.pending[level] = list[:min(len(list), maximumPending)]
+}
+
+// newestPending is the highest block whose mark waits for it, 0 if there is none.
+func (l *Lane) newestPending() (number uint64) {
+	for _, marks := range l.pending {
+		if len(marks) > 0 {
+			number = max(number, marks[len(marks)-1].Number)
+		}
+	}
+	return number
 }
 
 func (l *Lane) refuse(hash common.Hash) {

@@ -15,6 +15,10 @@
 // before Shanghai. A block is named by its number, and by its hash where it matters which of two is meant. Paths are
 // relative to the file. Empty lines and lines that begin with # are skipped.
 //
+// The path may be a named pipe, on systems that have them: those who write to it may come and go, and the source never
+// ends. Before a pause, and each time before it waits for a pipe, the source says that it has no more: then the node is
+// live. At the end of a file the source has ended, and the node follows nothing any more.
+//
 // The file is read from its start at every start of the node: events that have taken effect before change nothing,
 // or lead to the same chain again. On a chain without finality blocks become files by their depth alone; a script
 // that once took back blocks which have become files since then cannot be read again and ends the lane.

@@ -3,6 +3,7 @@ package scripted
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -30,9 +31,13 @@ const maximumPause = time.Hour
 // Source reads events from a file. It is used by one goroutine.
 type Source struct {
 	path  string
-	file  io.Closer
+	file  *os.File
 	lines *bufio.Reader
 	line  int
+	held  []byte // the beginning of a line whose end has not come
+
+	// pausing is a pause that has been announced and not made.
+	pausing time.Duration
 
 	era *eraRun // blocks of an era file that are still to come
 }
@@ -45,13 +50,17 @@ type eraRun struct {
 	next chain.Range
 }
 
-// Open opens the file. The caller closes the source.
+// Open opens the file, or named pipe. It does not wait for who writes to the pipe. The caller closes the source.
 func Open(path string) (*Source, error) {
-	f, err := os.Open(path)
+	f, err := openScript(path)
 	if err != nil {
 		return nil, fmt.Errorf("open script: %w", err)
 	}
-	return &Source{path: path, file: f, lines: bufio.NewReaderSize(f, 64<<10)}, nil
+	r, err := newReader(f)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open script %s: %w", path, err), f.Close())
+	}
+	return &Source{path: path, file: f, lines: bufio.NewReaderSize(r, 64<<10)}, nil
 }
 
 // Close releases what is open.
@@ -88,8 +97,21 @@ type (
 	}
 )
 
-// Next implements live.Source. Errors name file and line.
+// Next implements live.Source. Errors name file and line. Before it waits, in a pause or for a pipe, it gives
+// live.Current.
 func (s *Source) Next(ctx context.Context) (*live.Event, error) {
+	if pause := s.pausing; pause > 0 {
+		s.pausing = 0
+		timer := time.NewTimer(pause)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	// What a pipe is waited for ends with the context.
+	defer context.AfterFunc(ctx, func() { _ = s.file.SetReadDeadline(time.Unix(1, 0)) })()
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -98,8 +120,11 @@ func (s *Source) Next(ctx context.Context) (*live.Event, error) {
 			return s.nextOfEra()
 		}
 		raw, err := s.readLine()
+		if errors.Is(err, errWaits) {
+			return &live.Event{Kind: live.Current}, nil
+		}
 		if err != nil {
-			return nil, err
+			return nil, cmp.Or(ctx.Err(), err)
 		}
 		if raw = bytes.TrimSpace(raw); len(raw) == 0 || raw[0] == '#' {
 			continue
@@ -109,11 +134,8 @@ func (s *Source) Next(ctx context.Context) (*live.Event, error) {
 			return nil, fmt.Errorf("%s: line %d: %w", s.path, s.line, err)
 		}
 		if pause > 0 {
-			select {
-			case <-time.After(pause):
-			case <-ctx.Done():
-				return nil, ctx.Err()
-			}
+			s.pausing = pause
+			return &live.Event{Kind: live.Current}, nil
 		}
 		if e != nil {
 			return e, nil
@@ -121,18 +143,22 @@ func (s *Source) Next(ctx context.Context) (*live.Event, error) {
 	}
 }
 
-// readLine reads a line of bounded length; the last one may end without a newline.
+// readLine reads a line of bounded length; the last one may end without a newline. The error is errWaits each time
+// before the rest of a pipe is waited for.
 func (s *Source) readLine() ([]byte, error) {
-	var line []byte
 	for {
 		part, err := s.lines.ReadSlice('\n')
-		line = append(line, part...)
+		s.held = append(s.held, part...)
 		switch {
-		case len(line) > maximumLine:
+		case len(s.held) > maximumLine:
 			return nil, fmt.Errorf("%s: line %d is longer than %d bytes", s.path, s.line+1, maximumLine)
-		case err == nil, errors.Is(err, io.EOF) && len(line) > 0:
+		case err == nil, errors.Is(err, io.EOF) && len(s.held) > 0:
+			line := s.held
+			s.held = nil
 			s.line++
 			return line, nil
+		case errors.Is(err, errWaits):
+			return nil, err
 		case errors.Is(err, io.EOF):
 			return nil, io.EOF
 		case !errors.Is(err, bufio.ErrBufferFull):

@@ -109,7 +109,8 @@ func TestEvents(t *testing.T) {
 	t.Parallel()
 	hash := "0x" + strings.Repeat("ab", 32)
 	s := open(t, `{"undo": {"number": 7, "hash": "`+hash+`"}}`, `{"pause": {"milliseconds": 1}}`, `{"attested": {"number": 8}}`, `{"finalized": {"number": 0}}`)
-	for _, want := range []string{"undo 7 " + hash, "attested 8 0x" + strings.Repeat("0", 64), "finalized 0 0x" + strings.Repeat("0", 64)} {
+	zero := " 0x" + strings.Repeat("0", 64)
+	for _, want := range []string{"undo 7 " + hash, "current 0" + zero, "attested 8" + zero, "finalized 0" + zero} {
 		e, err := s.Next(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -120,6 +121,9 @@ func TestEvents(t *testing.T) {
 	}
 	s = open(t, `{"pause": {"milliseconds": 3600000}}`)
 	ctx, cancel := context.WithCancel(t.Context())
+	if e, err := s.Next(ctx); err != nil || e.Kind != live.Current {
+		t.Errorf("before a pause: %+v, %v", e, err)
+	}
 	cancel()
 	if _, err := s.Next(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)

@@ -62,7 +62,8 @@ func capabilities(c *call) error {
 	if _, err := readPositions(c.params, 0); err != nil {
 		return err
 	}
-	if err := c.openView(); err != nil {
+	_, _, behind, err := c.liveHead()
+	if err != nil {
 		return err
 	}
 	buf := append(c.out.buf, `{"profile":"`+jsonrpc.Profile+`","chainId":`...)
@@ -71,7 +72,9 @@ func capabilities(c *call) error {
 	buf = jsonrpc.AppendString(buf, c.clientVersion)
 	buf = append(buf, `,"http":true,"webSocket":`...)
 	buf = strconv.AppendBool(buf, c.hub.open.Load())
-	buf = append(buf, `,"liveReady":false,"progressProcessor":null,"historicalMode":"disabled",`...)
+	buf = append(buf, `,"liveReady":`...)
+	buf = strconv.AppendBool(buf, behind == "")
+	buf = append(buf, `,"progressProcessor":null,"historicalMode":"disabled",`...)
 	buf = append(buf, `"onDemandHistory":{"configured":false,"exactBlocks":false,"exactReceipts":false,`...)
 	buf = append(buf, `"blockHashLocators":false,"transactionHashLocators":false,"exactLogs":false},`...)
 	buf = append(buf, `"retainedHistory":{"complete":`...)

@@ -43,21 +43,25 @@ func blockNumber(c *call) error {
 	return c.quantity(head)
 }
 
-// syncing reports the head and that it is not live: without a live source the node cannot know
-// how far it lags, so it never says false.
+// syncing answers false at the newest head that the node knows of, while its live source has nothing more. Otherwise it
+// says how far the node is, and why that is not the head of the chain as far as it can know.
 func syncing(c *call) error {
 	if _, err := readPositions(c.params, 0); err != nil {
 		return err
 	}
-	if err := c.openView(); err != nil {
+	head, highest, reason, err := c.liveHead()
+	if err != nil {
 		return err
 	}
-	head, _ := c.view.Head()
+	if reason == "" {
+		c.out.buf = append(c.out.buf, "false"...)
+		return nil
+	}
 	buf := append(c.out.buf, `{"startingBlock":"0x0","currentBlock":"`...)
 	buf = hexenc.AppendQuantity(buf, head)
 	buf = append(buf, `","highestBlock":"`...)
-	buf = hexenc.AppendQuantity(buf, head)
-	c.out.buf = append(buf, `","leani":{"liveReady":false,"reason":"live_head_not_anchored"}}`...)
+	buf = hexenc.AppendQuantity(buf, highest)
+	c.out.buf = append(buf, `","leani":{"liveReady":false,"reason":"`+reason+`"}}`...)
 	return nil
 }
 

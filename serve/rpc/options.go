@@ -17,6 +17,9 @@ type Options struct {
 	Store Store
 	// Feed is where subscriptions come from. Without one they are refused.
 	Feed Feed
+	// Live tells how the node follows the head of the chain. It is safe for concurrent use. Without it the node
+	// follows none.
+	Live func() LiveStatus
 	// Network gives chain id, fork schedule and blob prices. Default Ethereum Mainnet.
 	Network *chain.Network
 	// Limits bound what clients may ask for.
@@ -49,6 +52,9 @@ func (o Options) withDefaults() Options {
 	o.Limits = o.Limits.withDefaults()
 	if o.Network == nil {
 		o.Network = chain.Mainnet()
+	}
+	if o.Live == nil {
+		o.Live = func() LiveStatus { return LiveStatus{} }
 	}
 	setDefault(&o.ClientVersion, fmt.Sprintf("leani/%s-%s/%s", runtime.GOOS, runtime.GOARCH, runtime.Version()))
 	setDefault(&o.LaneWorkers, defaultLaneWorkers())

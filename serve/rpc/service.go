@@ -11,6 +11,7 @@ import (
 // concurrent use.
 type service struct {
 	store         Store
+	live          func() LiveStatus
 	network       *chain.Network
 	newEncoder    func() encoder
 	limits        Limits
@@ -31,6 +32,7 @@ type service struct {
 func newService(o Options) *service {
 	s := &service{
 		store:         o.Store,
+		live:          o.Live,
 		network:       o.Network,
 		newEncoder:    o.newEncoder,
 		limits:        o.Limits,

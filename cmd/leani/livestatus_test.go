@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/ethereum/go-ethereum"
+	"github.com/ethereum/go-ethereum/ethclient"
+)
+
+// TestLiveReady follows a node on a named pipe as clients do that wait for a synchronized one: it is live once it has
+// what the source told, lags while it knows of a newer block, and stops at once although the pipe stays open.
+//
+// RPC-068 RPC-069 RPC-073
+func TestLiveReady(t *testing.T) {
+	skipSlow(t)
+	t.Parallel()
+	c := chainlab(t)
+	l := newLab(t, c)
+	const border = 20
+	l.live()
+	l.must("history", "fill", "--from-block", "0", "--to-block", fmt.Sprint(border-1))
+	script := filepath.Join(l.dir, "events.jsonl")
+	if err := errors.Join(os.Remove(script), syscall.Mkfifo(script, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	s := l.serve()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	client, err := ethclient.DialContext(ctx, s.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	progress := func() *ethereum.SyncProgress {
+		t.Helper()
+		p, err := client.SyncProgress(ctx)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, s.log.String())
+		}
+		return p
+	}
+	// Nothing was told: the files are not taken for the head of the chain.
+	if p := progress(); p == nil || p.CurrentBlock != border-1 || p.HighestBlock != border-1 {
+		t.Errorf("before the first event: %+v", p)
+	}
+	events, err := os.OpenFile(script, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = events.Close() }()
+	tell := func(format string, args ...any) {
+		t.Helper()
+		if _, err := fmt.Fprintf(events, format+"\n", args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	until := func(what string, done func(*ethereum.SyncProgress) bool) {
+		t.Helper()
+		for p := progress(); !done(p); p = progress() {
+			if ctx.Err() != nil {
+				t.Fatalf("%s: %+v", what, p)
+			}
+		}
+	}
+	head := func(want uint64) {
+		t.Helper()
+		if got, err := client.BlockNumber(ctx); err != nil || got != want {
+			t.Errorf("head: got %d, %v want %d", got, err, want)
+		}
+	}
+	tell(`{"apply": {"era": %q, "fromBlock": %d, "toBlock": %d}}`, c.files[0], border, border+9)
+	until("live", func(p *ethereum.SyncProgress) bool { return p == nil })
+	head(border + 9)
+	tell(`{"attested": {"number": %d}}`, border+12)
+	until("a newer block is known", func(p *ethereum.SyncProgress) bool {
+		return p != nil && p.CurrentBlock == border+9 && p.HighestBlock == border+12
+	})
+	tell(`{"apply": {"era": %q, "fromBlock": %d, "toBlock": %d}}`, c.files[0], border+10, border+12)
+	until("live again", func(p *ethereum.SyncProgress) bool { return p == nil })
+	head(border + 12)
+	l.stopped(s)
+}
