@@ -54,7 +54,7 @@ func BenchmarkAnswerCache(b *testing.B) {
 // benchmarkAnswers asks the queries in turns.
 func benchmarkAnswers(b *testing.B, client *Client, queries []Query) {
 	for i := range queries {
-		if err := client.Check(b.Context(), &queries[i]); err != nil {
+		if err := Check(b.Context(), client, &queries[i]); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -90,7 +90,7 @@ func Beside(ctx context.Context, o BesideOptions) (r BesideResult, err error) {
 	client := newClient(url)
 	defer client.Close()
 	for i := range light {
-		if err := client.Check(ctx, &light[i]); err != nil {
+		if err := Check(ctx, client, &light[i]); err != nil {
 			return r, err
 		}
 	}

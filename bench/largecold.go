@@ -233,7 +233,7 @@ func largeColdFresh(ctx context.Context, s *Store, made *CorpusStore, queries []
 		return r, err
 	}
 	for range 3 {
-		if err := client.Check(ctx, &hello); err != nil {
+		if err := Check(ctx, client, &hello); err != nil {
 			return r, err
 		}
 	}

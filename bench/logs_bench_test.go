@@ -10,7 +10,7 @@ import (
 )
 
 // BenchmarkLogsLab asks what a log query costs on the test chain, by class, when the page cache holds
-// what it needs: in process and encoded to JSON, and over HTTP from a client of net/http. An operation
+// what it needs: in process and encoded to JSON, and over HTTP and WebSocket from clients in Go. An operation
 // is one query; the queries of a class take turns. p50-us is what the goals are about, pages/op what a
 // query touches, readB/op what it would read with an empty page cache.
 func BenchmarkLogsLab(b *testing.B) {
@@ -31,11 +31,38 @@ func benchmarkLogs(b *testing.B, s *Store, network *chain.Network, queries []Que
 			b.Run(class, func(b *testing.B) { benchmarkInProcess(b, s, network, OfClass(queries, class)) })
 		}
 	})
-	b.Run("HTTP", func(b *testing.B) {
-		for _, class := range Classes(queries) {
-			b.Run(class, func(b *testing.B) { benchmarkHTTP(b, s, network, OfClass(queries, class)) })
+	benchmarkTransports(b, s, network, queries)
+}
+
+// benchmarkTransports asks over HTTP and over a WebSocket.
+func benchmarkTransports(b *testing.B, s *Store, network *chain.Network, queries []Query) {
+	node, err := Serve(s, network)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() {
+		if err := node.Close(); err != nil {
+			b.Error(err)
 		}
-	})
+	}()
+	for _, transport := range []struct {
+		name    string
+		connect func() (Asker, error)
+	}{
+		{"HTTP", func() (Asker, error) { return node.Client(), nil }},
+		{"WebSocket", func() (Asker, error) { return node.SocketClient(b.Context()) }},
+	} {
+		b.Run(transport.name, func(b *testing.B) {
+			client, err := transport.connect()
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer client.Close()
+			for _, class := range Classes(queries) {
+				b.Run(class, func(b *testing.B) { benchmarkAsker(b, client, OfClass(queries, class)) })
+			}
+		})
+	}
 }
 
 func benchmarkInProcess(b *testing.B, s *Store, network *chain.Network, queries []Query) {
@@ -77,21 +104,10 @@ func benchmarkInProcess(b *testing.B, s *Store, network *chain.Network, queries 
 	b.ReportMetric(float64(cold.BytesRead)/float64(len(queries)), "readB/op")
 }
 
-func benchmarkHTTP(b *testing.B, s *Store, network *chain.Network, queries []Query) {
-	node, err := Serve(s, network)
-	if err != nil {
-		b.Fatal(err)
-	}
-	client := node.Client()
-	defer func() {
-		client.Close()
-		if err := node.Close(); err != nil {
-			b.Error(err)
-		}
-	}()
+func benchmarkAsker(b *testing.B, client Asker, queries []Query) {
 	ctx := b.Context()
 	for i := range queries {
-		if err := client.Check(ctx, &queries[i]); err != nil {
+		if err := Check(ctx, client, &queries[i]); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -113,17 +129,14 @@ func benchmarkHTTP(b *testing.B, s *Store, network *chain.Network, queries []Que
 	b.ReportMetric(float64(size)/n, "answerB/op")
 }
 
-// BenchmarkLookUpsLab asks what blocks, receipts and transactions cost over HTTP when senders are in
+// BenchmarkLookUpsLab asks what blocks, receipts and transactions cost over HTTP and WebSocket when senders are in
 // their files: receipts of a block, a block with its transactions, a receipt and a transaction by hash.
 func BenchmarkLookUpsLab(b *testing.B) {
 	if len(testChain(b).Queries) == 0 {
 		b.Skip("the test chain has no queries")
 	}
 	s, c := labStore(b, true)
-	lookUps := LookUps(c.Queries)
-	for _, class := range Classes(lookUps) {
-		b.Run(class, func(b *testing.B) { benchmarkHTTP(b, s, c.Network, OfClass(lookUps, class)) })
-	}
+	benchmarkTransports(b, s, c.Network, LookUps(c.Queries))
 }
 
 func microseconds(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }

@@ -145,7 +145,7 @@ func (m *measurement) askHTTP(q *Query) error {
 
 // checkIn is Check as a step of a pass.
 func (c *Client) checkIn(ctx context.Context) func(*Query) error {
-	return func(q *Query) error { return c.Check(ctx, q) }
+	return func(q *Query) error { return Check(ctx, c, q) }
 }
 
 func (m *measurement) figures() []Figures {

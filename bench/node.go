@@ -15,12 +15,12 @@ import (
 	"github.com/leani-go/leani/serve/rpc"
 )
 
-// Node serves a store over HTTP on the loopback interface, with the server and the limits of the
+// Node serves a store over HTTP and WebSocket on the loopback interface, with the server and the limits of the
 // product.
 type Node struct {
-	url    string
-	server *rpc.Server
-	done   chan error
+	url, ws string
+	server  *rpc.Server
+	done    chan error // of each listener
 }
 
 // shutdownTime bounds how long running calls may take when a node is closed.
@@ -41,8 +41,16 @@ func serveLanes(s *Store, network *chain.Network, lanes int) (*Node, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("listen: %w", err), server.Shutdown(context.Background()))
 	}
-	n := &Node{url: "http://" + listener.Addr().String(), server: server, done: make(chan error, 1)}
-	go func() { n.done <- server.Serve(listener) }() // ends with Close
+	sockets, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("listen: %w", err), listener.Close(), server.Shutdown(context.Background()))
+	}
+	n := &Node{
+		url: "http://" + listener.Addr().String(), ws: "ws://" + sockets.Addr().String(),
+		server: server, done: make(chan error, 2),
+	}
+	go func() { n.done <- server.Serve(listener) }() // both end with Close
+	go func() { n.done <- server.ServeWebSocket(sockets) }()
 	return n, nil
 }
 
@@ -50,7 +58,7 @@ func serveLanes(s *Store, network *chain.Network, lanes int) (*Node, error) {
 func (n *Node) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), shutdownTime)
 	defer cancel()
-	return errors.Join(n.server.Shutdown(ctx), <-n.done)
+	return errors.Join(n.server.Shutdown(ctx), <-n.done, <-n.done)
 }
 
 // served is the history as the server sees it.
@@ -104,8 +112,14 @@ func (c *Client) Ask(ctx context.Context, q *Query) ([]byte, error) {
 	return c.answer.Bytes(), nil
 }
 
+// Asker is a client of a node. Its answers are valid until the next call.
+type Asker interface {
+	Ask(ctx context.Context, q *Query) ([]byte, error)
+	Close()
+}
+
 // Check calls a method and checks that the answer is a result with as many logs as expected.
-func (c *Client) Check(ctx context.Context, q *Query) error {
+func Check(ctx context.Context, c Asker, q *Query) error {
 	answer, err := c.Ask(ctx, q)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"net"
 	"time"
 )
 
@@ -14,6 +15,9 @@ type socketWriter struct {
 	// broken tells that a message was sent in part, so that nothing can follow.
 	broken bool
 	spare  []message
+	// sending is what is being written, in vector.
+	sending net.Buffers
+	vector  [2][]byte
 }
 
 // write sends until the socket closes.
@@ -109,26 +113,27 @@ func (w *socketWriter) add(m *message) bool {
 	return true
 }
 
-// flushAnswer sends a large answer in chunks with a deadline each.
+// flushAnswer sends a large answer in chunks with a deadline each, the first together with what was gathered.
 func (w *socketWriter) flushAnswer(body []byte) bool {
-	sent, ok := w.put(w.buf, stallTimeout)
+	gathered := w.buf
 	w.buf = w.buf[:0]
-	for sent && len(body) > 0 {
+	for begun := false; len(body) > 0; begun = true {
 		n := min(len(body), writeChunk)
-		if sent, ok = w.put(body[:n], stallTimeout); !sent {
-			w.broken = true
-			return false
+		sent, ok := w.put(stallTimeout, gathered, body[:n])
+		if !sent {
+			w.broken = w.broken || begun
+			return ok && !begun && w.flush()
 		}
-		body = body[n:]
+		gathered, body = nil, body[n:]
 	}
-	return ok && w.flush()
+	return w.flush()
 }
 
 // flush sends what was gathered, and gives back what it stood for.
 func (w *socketWriter) flush() bool {
 	if len(w.buf) > 0 {
 		within := writeTimeout + time.Duration(len(w.buf)/leastRate)*time.Second
-		if _, ok := w.put(w.buf, within); !ok {
+		if _, ok := w.put(within, w.buf, nil); !ok {
 			return false
 		}
 	}
@@ -150,8 +155,9 @@ func (w *socketWriter) flush() bool {
 	return true
 }
 
-// put writes within a time. Once the socket closes it writes nothing, which is no failure.
-func (w *socketWriter) put(data []byte, within time.Duration) (sent, ok bool) {
+// put writes within a time, with one system call if that can be. Once the socket closes it writes nothing, which
+// is no failure.
+func (w *socketWriter) put(within time.Duration, first, second []byte) (sent, ok bool) {
 	w.mu.Lock()
 	closing := w.mu.closing
 	if !closing {
@@ -161,7 +167,8 @@ func (w *socketWriter) put(data []byte, within time.Duration) (sent, ok bool) {
 	if closing {
 		return false, true
 	}
-	if _, err := w.net.Write(data); err != nil {
+	w.sending = append(w.vector[:0], first, second)
+	if _, err := w.sending.WriteTo(w.net); err != nil {
 		w.broken = true
 		return false, false
 	}
