@@ -71,6 +71,7 @@ func New(options Options) (*Server, error) {
 			status, text := requestFault(err)
 			refuseText(ctx, status, text)
 		},
+		ExpectHandler:  s.expect,
 		ConnState:      s.trackConn,
 		Logger:         connLogger{o.Logger},
 		Concurrency:    o.Limits.MaxConnections,

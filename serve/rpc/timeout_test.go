@@ -186,3 +186,52 @@ func TestStalledReader(t *testing.T) {
 		})
 	})
 }
+
+// A client that asks for a WebSocket byte by byte is told so in time, and one that sends a message so is cut off. SEC-014
+func TestSlowHandshake(t *testing.T) {
+	const upgrade = "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n" +
+		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+	for name, c := range map[string]struct {
+		sent   string
+		status int
+		least  time.Duration
+	}{
+		"handshake": {upgrade[:20], http.StatusRequestTimeout, handshakeTimeout},
+		"message":   {upgrade + string(frame(opText, "[", true)), http.StatusSwitchingProtocols, readTimeout},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, nil, func(t *testing.T, s *Server) {
+				client, server := net.Pipe()
+				start, sent := time.Now(), make(chan struct{})
+				go func() { _ = s.upgrades.ServeConn(server) }() // ends with the connection
+				go func() {
+					defer close(sent)
+					if _, err := io.WriteString(client, c.sent); err != nil {
+						return
+					}
+					for more := frame(0, "", true); ; more = append(more[1:], more[0]) {
+						time.Sleep(time.Second)
+						if _, err := client.Write(more[:1]); err != nil {
+							return
+						}
+					}
+				}()
+				reader := bufio.NewReader(client)
+				response, err := http.ReadResponse(reader, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if response.StatusCode != c.status {
+					t.Errorf("got status %d", response.StatusCode)
+				}
+				_, _ = io.Copy(io.Discard, reader)
+				took := time.Since(start)
+				_ = client.Close()
+				<-sent
+				if took < c.least || took > c.least+3*time.Second {
+					t.Errorf("the connection was open for %v", took)
+				}
+			})
+		})
+	}
+}

@@ -64,28 +64,9 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 		return
 	}
 
-	header := &ctx.Request.Header
-	if origin := header.Peek(fasthttp.HeaderOrigin); origin != nil && !s.origins.allows(origin) {
-		refuseText(ctx, fasthttp.StatusForbidden, "this origin may not call")
+	if !s.isCall(ctx) {
 		return
 	}
-	switch {
-	case header.IsGet() || header.IsHead():
-		ctx.SetContentType(jsonType)
-		ctx.SetBodyString(jsonrpc.Service)
-		return
-	case !header.IsPost():
-		ctx.Response.Header.Set(fasthttp.HeaderAllow, "GET, HEAD, POST")
-		refuseText(ctx, fasthttp.StatusMethodNotAllowed, "calls are POST requests")
-		return
-	case !isJSON(header.ContentType()):
-		refuseText(ctx, fasthttp.StatusUnsupportedMediaType, "the content type of calls is application/json")
-		return
-	case !isIdentity(header.ContentEncoding()):
-		refuseText(ctx, fasthttp.StatusUnsupportedMediaType, "bodies must not be compressed")
-		return
-	}
-
 	x := s.acquire()
 	ctx.SetUserValue(exchangeKey, x)
 	if !s.readBody(ctx, x) {
@@ -93,6 +74,51 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	}
 	x.run()
 	s.respond(ctx, x)
+}
+
+// isCall tells whether the headers are those of a call. It answers the request if they are not.
+func (s *Server) isCall(ctx *fasthttp.RequestCtx) bool {
+	header := &ctx.Request.Header
+	switch {
+	case !s.allowsOrigin(header):
+		refuseText(ctx, fasthttp.StatusForbidden, "this origin may not call")
+	case header.IsGet() || header.IsHead():
+		ctx.SetContentType(jsonType)
+		ctx.SetBodyString(jsonrpc.Service)
+	case !header.IsPost():
+		ctx.Response.Header.Set(fasthttp.HeaderAllow, "GET, HEAD, POST")
+		refuseText(ctx, fasthttp.StatusMethodNotAllowed, "calls are POST requests")
+	case !isJSON(header.ContentType()):
+		refuseText(ctx, fasthttp.StatusUnsupportedMediaType, "the content type of calls is application/json")
+	case !isIdentity(header.ContentEncoding()):
+		refuseText(ctx, fasthttp.StatusUnsupportedMediaType, "bodies must not be compressed")
+	default:
+		return true
+	}
+	return false
+}
+
+// allowsOrigin tells whether the origin of a request may call. Where several are named each has to.
+func (s *Server) allowsOrigin(header *fasthttp.RequestHeader) bool {
+	for _, origin := range header.PeekAll(fasthttp.HeaderOrigin) {
+		if !s.origins.allows(origin) {
+			return false
+		}
+	}
+	return true
+}
+
+// expect decides about a request that waits for leave to send its body: what is refused whatever the body says is
+// refused before.
+func (s *Server) expect(ctx *fasthttp.RequestCtx) (status int) {
+	if !s.isCall(ctx) {
+		return ctx.Response.StatusCode()
+	}
+	if ctx.Request.Header.ContentLength() > maxRequestBytes {
+		refuseJSON(ctx, fasthttp.StatusRequestEntityTooLarge, requestTooLarge())
+		return fasthttp.StatusRequestEntityTooLarge
+	}
+	return fasthttp.StatusContinue
 }
 
 // respond hands the response of the exchange to fasthttp without copying it.
@@ -207,8 +233,11 @@ func refuseTooLarge(ctx *fasthttp.RequestCtx, stream io.Reader, length int) {
 	} else {
 		ctx.SetConnectionClose()
 	}
-	refuseJSON(ctx, fasthttp.StatusRequestEntityTooLarge, jsonrpc.LimitExceeded(
-		"request body is larger than 1048576 bytes", jsonrpc.ReasonRequestSize, maxRequestBytes))
+	refuseJSON(ctx, fasthttp.StatusRequestEntityTooLarge, requestTooLarge())
+}
+
+func requestTooLarge() *jsonrpc.Error {
+	return jsonrpc.LimitExceeded("request body is larger than 1048576 bytes", jsonrpc.ReasonRequestSize, maxRequestBytes)
 }
 
 // refuseBroken answers a body that could not be read to its end.

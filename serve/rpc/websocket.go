@@ -1,6 +1,8 @@
 package rpc
 
 import (
+	"encoding/base64"
+	"errors"
 	"io"
 	"net"
 	"runtime/debug"
@@ -95,6 +97,9 @@ func (s *Server) prepareUpgrades(o *Options) {
 		Handler: s.upgrade,
 		ErrorHandler: func(ctx *fasthttp.RequestCtx, err error) {
 			status, text := requestFault(err)
+			if errors.Is(err, fasthttp.ErrBodyTooLarge) {
+				status, text = fasthttp.StatusUpgradeRequired, socketsOnly
+			}
 			refuseText(ctx, status, text)
 		},
 		ConnState: func(conn net.Conn, state fasthttp.ConnState) {
@@ -117,13 +122,17 @@ func (s *Server) prepareUpgrades(o *Options) {
 // upgrade answers one request for a WebSocket.
 func (s *Server) upgrade(ctx *fasthttp.RequestCtx) {
 	header := &ctx.Request.Header
-	if origin := header.Peek(fasthttp.HeaderOrigin); origin != nil && !s.origins.allows(origin) {
+	if !s.allowsOrigin(header) {
 		refuseText(ctx, fasthttp.StatusForbidden, "this origin may not call")
 		return
 	}
-	if !header.IsGet() || !websocket.FastHTTPIsWebSocketUpgrade(ctx) {
+	if !header.IsGet() || !header.IsHTTP11() || !websocket.FastHTTPIsWebSocketUpgrade(ctx) {
 		ctx.Response.Header.Set(fasthttp.HeaderUpgrade, "websocket")
-		refuseText(ctx, fasthttp.StatusUpgradeRequired, "this address serves WebSockets only")
+		refuseText(ctx, fasthttp.StatusUpgradeRequired, socketsOnly)
+		return
+	}
+	if !isSocketKey(header.Peek(headerSocketKey)) {
+		refuseText(ctx, fasthttp.StatusBadRequest, headerSocketKey+" is not 16 bytes in base64")
 		return
 	}
 	conn := ctx.Conn()
@@ -141,6 +150,22 @@ func (s *Server) upgrade(ctx *fasthttp.RequestCtx) {
 	if err := s.handshake.Upgrade(ctx, s.serveSocket); err != nil {
 		s.settle(conn, fasthttp.StateClosed)
 	}
+}
+
+const (
+	socketsOnly     = "this address serves WebSockets only"
+	headerSocketKey = "Sec-WebSocket-Key"
+	socketKeyBytes  = 16 // RFC 6455, section 4.1
+)
+
+// isSocketKey tells whether a client has made a key as it should.
+func isSocketKey(text []byte) bool {
+	var key [socketKeyBytes + 2]byte // what as many digits could hold
+	if len(text) != base64.StdEncoding.EncodedLen(socketKeyBytes) {
+		return false
+	}
+	n, err := base64.StdEncoding.Decode(key[:], text)
+	return err == nil && n == socketKeyBytes
 }
 
 // serveSocket serves a connection that has become a WebSocket. fasthttp closes it afterwards.
