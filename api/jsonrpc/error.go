@@ -80,6 +80,15 @@ func Unavailable(reason string) *Error {
 	return &Error{Code: CodeUnavailable, Message: MessageUnavailable, Data: append(unavailableData(reason), '}')}
 }
 
+// UnavailableHistory answers a call for which history on demand was asked and failed. It says whether trying again
+// may help, which depends on the reason alone.
+func UnavailableHistory(reason string) *Error {
+	retryable := reason == ReasonHistoryFailed || reason == ReasonHistoryTime
+	data := append([]byte(`{"reason":"`), reason...)
+	data = strconv.AppendBool(append(data, `","retryable":`...), retryable)
+	return &Error{Code: CodeUnavailable, Message: MessageUnavailable, Data: append(data, '}')}
+}
+
 // UnavailableMethod is Unavailable for a method that is refused as a whole; it names the method.
 func UnavailableMethod(reason, method string) *Error {
 	data := append(unavailableData(reason), `,"method":`...)

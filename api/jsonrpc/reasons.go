@@ -33,6 +33,22 @@ const (
 	ReasonBlobExcess = "header_excess_blob_gas_missing"
 	// ReasonQuantityU128: a price above 128 bits.
 	ReasonQuantityU128 = "quantity_exceeds_u128"
+	// ReasonNoHistorySource: no history source holds what was asked for as complete, final material.
+	ReasonNoHistorySource = "no_viable_historical_source"
+	// ReasonHistoryFailed: the history sources that hold it could not be read. Trying again may help.
+	ReasonHistoryFailed = "historical_source_failed"
+	// ReasonHistoryInvalid: what history sources gave is not what its headers, links or digests commit to.
+	ReasonHistoryInvalid = "historical_source_returned_invalid_material"
+	// ReasonHistoryBudget: history on demand takes more bytes than one request may.
+	ReasonHistoryBudget = "historical_request_budget_exceeded"
+	// ReasonHistoryRange: history on demand takes more blocks than one request may.
+	ReasonHistoryRange = "historical_request_range_exceeded"
+	// ReasonHistoryTime: history on demand took too long. Trying again may help.
+	ReasonHistoryTime = "historical_request_timed_out"
+	// ReasonHistoryHandoff: history on demand does not follow the retained blocks beside it, or they not it.
+	ReasonHistoryHandoff = "historical_recent_handoff_mismatch"
+	// ReasonHistoryIncomplete: history on demand ended before the last block of a range.
+	ReasonHistoryIncomplete = "historical_log_range_incomplete"
 	// ReasonFilterChanges: what changed since the last poll of a filter cannot be told any more; the filter is
 	// uninstalled.
 	ReasonFilterChanges = "filter_changes_not_retained"

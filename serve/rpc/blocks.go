@@ -23,10 +23,7 @@ func blockByNumber(c *call) error {
 	if err != nil {
 		return err
 	}
-	if found, err := c.loadSelected(sel, blockParts(full)); err != nil || !found {
-		return c.orNull(err)
-	}
-	return c.appendBlock(full)
+	return c.answerSelected(sel, blockParts(full), func() error { return c.appendBlock(full) })
 }
 
 // blockByHash answers eth_getBlockByHash.
@@ -43,10 +40,7 @@ func blockByHash(c *call) error {
 	if err != nil {
 		return err
 	}
-	if found, err := c.loadHash(hash, blockParts(full)); err != nil || !found {
-		return c.orNull(err)
-	}
-	return c.appendBlock(full)
+	return c.answerHash(hash, blockParts(full), func() error { return c.appendBlock(full) })
 }
 
 // transactionCountByNumber answers eth_getBlockTransactionCountByNumber.
@@ -59,10 +53,7 @@ func transactionCountByNumber(c *call) error {
 	if err != nil {
 		return err
 	}
-	if found, err := c.loadSelected(sel, chain.PartTransactionHashes); err != nil || !found {
-		return c.orNull(err)
-	}
-	return c.quantity(uint64(len(c.block.TransactionHashes)))
+	return c.answerSelected(sel, chain.PartTransactionHashes, c.appendTransactionCount)
 }
 
 // transactionCountByHash answers eth_getBlockTransactionCountByHash.
@@ -75,10 +66,7 @@ func transactionCountByHash(c *call) error {
 	if err != nil {
 		return err
 	}
-	if found, err := c.loadHash(hash, chain.PartTransactionHashes); err != nil || !found {
-		return c.orNull(err)
-	}
-	return c.quantity(uint64(len(c.block.TransactionHashes)))
+	return c.answerHash(hash, chain.PartTransactionHashes, c.appendTransactionCount)
 }
 
 // blockParts is the material of a block answer.
@@ -102,26 +90,36 @@ func (c *call) appendBlock(full bool) error {
 	return nil
 }
 
-// loadSelected loads the block that a selector names. It returns false for a number above
-// every known block, the one case in which a number has no block and yet nothing is missing.
-func (c *call) loadSelected(sel selector, parts chain.Parts) (found bool, err error) {
+func (c *call) appendTransactionCount() error {
+	return c.quantity(uint64(len(c.block.TransactionHashes)))
+}
+
+// answerSelected answers with the block that a selector names, which is in c.block while answer runs. The answer is null
+// for a number above every known block, the one case in which a number has no block and yet nothing is missing.
+func (c *call) answerSelected(sel selector, parts chain.Parts, answer func() error) error {
 	if err := c.openView(); err != nil {
-		return false, err
+		return err
 	}
 	head, known := c.view.Head()
 	if sel.tag == tagLatest && !known {
-		return false, jsonrpc.Unavailable(jsonrpc.ReasonBlockNotRetained)
+		return jsonrpc.Unavailable(jsonrpc.ReasonBlockNotRetained)
 	}
 	number, err := c.resolve(sel, head)
 	if err != nil {
-		return false, err
+		return err
 	}
 	// A node without blocks reports 0 as its head. So block 0 is missing there, and higher
 	// blocks lie above.
 	if sel.tag == tagNone && number > head {
-		return false, nil
+		return c.null()
 	}
-	return true, c.load(number, parts)
+	if c.history != nil && !holds(c.view.Coverage(), number) {
+		return c.fetchBlock(number, anchor{}, parts, answer)
+	}
+	if err := c.load(number, parts); err != nil {
+		return err
+	}
+	return answer()
 }
 
 // resolve gives the number of the block that a selector names.
@@ -141,29 +139,35 @@ func (c *call) resolve(sel selector, head uint64) (uint64, error) {
 	return sel.number, nil
 }
 
-// loadHash loads the block with a hash. It returns false when no block of the chain has it,
-// which is known only if history is complete; else the block is reported as missing.
-func (c *call) loadHash(hash common.Hash, parts chain.Parts) (found bool, err error) {
+// answerHash answers with the block with a hash, which is in c.block while answer runs. The answer is null when no block
+// of the chain has the hash, which is known only if history is complete or a history source can look it up; else the
+// block is reported as missing.
+func (c *call) answerHash(hash common.Hash, parts chain.Parts, answer func() error) error {
 	if err := c.openView(); err != nil {
-		return false, err
+		return err
 	}
 	number, ok, err := c.view.NumberByHash(hash)
-	if err != nil {
-		return false, fmt.Errorf("find block %x: %w", hash, err)
-	}
-	if !ok {
-		if c.completeHistory() {
-			return false, nil
+	switch {
+	case err != nil:
+		return fmt.Errorf("find block %x: %w", hash, err)
+	case !ok && c.completeHistory():
+		return c.null()
+	case !ok && c.findsHashes():
+		number, ok, err = c.lookUp(hash)
+		if err != nil || !ok {
+			return c.orNull(err)
 		}
-		return false, jsonrpc.Unavailable(jsonrpc.ReasonBlockNotRetained)
+		return c.fetchBlock(number, anchor{true, hash}, parts, answer)
+	case !ok:
+		return jsonrpc.Unavailable(jsonrpc.ReasonBlockNotRetained)
 	}
 	if err := c.load(number, parts); err != nil {
-		return false, err
+		return err
 	}
 	if c.block.Hash != hash {
-		return false, jsonrpc.Unavailable(jsonrpc.ReasonBlockNotRetained)
+		return jsonrpc.Unavailable(jsonrpc.ReasonBlockNotRetained)
 	}
-	return true, nil
+	return answer()
 }
 
 // completeHistory tells whether the view holds every block from 0 to its head, so that what

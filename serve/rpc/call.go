@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"time"
 
 	"github.com/leani-go/leani/api/jsonrpc"
 	"github.com/leani-go/leani/chain"
@@ -16,13 +17,16 @@ type call struct {
 	*service
 	// context bounds the work. Methods that read the store ask for it.
 	context func() context.Context
-	params  value
-	out     *response
-	encode  encoder // of the exchange
-	socket  *socket // nil over HTTP
+	// extend gives the request more time.
+	extend func(time.Duration)
+	params value
+	out    *response
+	encode encoder // of the exchange
+	socket *socket // nil over HTTP
 
 	view    View        // open between openView and the end of the call
 	touched chain.Range // of the view: what the answer is made of, and what lies in between
+	fetched provenance  // of what was fetched on demand
 	origin  provenance  // of the answer; set at the end of the call
 
 	// Scratch of the exchange, reused from call to call.
@@ -54,7 +58,7 @@ func (c *call) protect(m method) (err error) {
 		}
 		c.closeView()
 	}()
-	c.touched, c.origin = chain.Range{}, provenance{}
+	c.touched, c.fetched, c.origin = chain.Range{}, provenance{}, provenance{}
 	if err = m(c); err == nil {
 		c.origin = c.traced()
 	}

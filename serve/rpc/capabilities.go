@@ -11,6 +11,8 @@ import (
 const (
 	coverageMetadata = "node_metadata"
 	coverageRetained = "retained_recent_window"
+	coverageLookup   = "retained_recent_and_compatible_history_lookup"
+	coverageOnDemand = "retained_recent_and_on_demand"
 	coverageLive     = "post_commit_live_stream"
 	coverageChanges  = "committed_changes_since_poll"
 )
@@ -23,12 +25,33 @@ func metadataMethods() []string {
 	}
 }
 
-func retainedMethods() []string {
-	return []string{
-		jsonrpc.GetBlockByNumber, jsonrpc.GetBlockByHash, jsonrpc.GetBlockTransactionCountByNumber,
-		jsonrpc.GetBlockTransactionCountByHash, jsonrpc.GetTransactionByBlockNumberAndIndex,
-		jsonrpc.GetTransactionByBlockHashAndIndex, jsonrpc.GetTransactionByHash, jsonrpc.GetTransactionReceipt,
-		jsonrpc.GetBlockReceipts, jsonrpc.FeeHistory, jsonrpc.GetFilterLogs,
+// retainedMethod is a method about blocks, and how it finds them.
+type retainedMethod struct {
+	name   string
+	lookup lookup
+}
+
+// lookup is how a method finds a block.
+type lookup uint8
+
+const (
+	byNumber lookup = iota
+	byBlockHash
+	byRetained // never on demand
+)
+
+func retainedMethods() []retainedMethod {
+	return []retainedMethod{
+		{jsonrpc.GetBlockByNumber, byNumber},
+		{jsonrpc.GetBlockByHash, byBlockHash},
+		{jsonrpc.GetBlockTransactionCountByNumber, byNumber},
+		{jsonrpc.GetBlockTransactionCountByHash, byBlockHash},
+		{jsonrpc.GetTransactionByBlockNumberAndIndex, byNumber},
+		{jsonrpc.GetTransactionByBlockHashAndIndex, byBlockHash},
+		{jsonrpc.GetTransactionByHash, byRetained},
+		{jsonrpc.GetTransactionReceipt, byRetained},
+		{jsonrpc.GetBlockReceipts, byNumber},
+		{jsonrpc.FeeHistory, byRetained},
 	}
 }
 
@@ -74,9 +97,8 @@ func capabilities(c *call) error {
 	buf = strconv.AppendBool(buf, c.hub.open.Load())
 	buf = append(buf, `,"liveReady":`...)
 	buf = strconv.AppendBool(buf, behind == "")
-	buf = append(buf, `,"progressProcessor":null,"historicalMode":"disabled",`...)
-	buf = append(buf, `"onDemandHistory":{"configured":false,"exactBlocks":false,"exactReceipts":false,`...)
-	buf = append(buf, `"blockHashLocators":false,"transactionHashLocators":false,"exactLogs":false},`...)
+	buf = append(buf, `,"progressProcessor":null,`...)
+	buf, onDemand := c.appendOnDemand(buf)
 	buf = append(buf, `"retainedHistory":{"complete":`...)
 	buf = strconv.AppendBool(buf, c.completeHistory())
 	buf = append(buf, `,"ranges":`...)
@@ -86,10 +108,19 @@ func capabilities(c *call) error {
 	for _, name := range metadataMethods() {
 		buf = append(buf, `"`+name+`":{"supported":true,"coverage":"`+coverageMetadata+`"},`...)
 	}
-	for _, name := range retainedMethods() {
-		buf = append(buf, `"`+name+`":{"supported":true,"coverage":"`+coverageRetained+`"},`...)
+	for _, m := range retainedMethods() {
+		coverage := coverageRetained
+		if onDemand.viable && (m.lookup == byNumber || m.lookup == byBlockHash && onDemand.blockHashes) {
+			coverage = coverageLookup
+		}
+		buf = append(buf, `"`+m.name+`":{"supported":true,"coverage":"`+coverage+`"},`...)
 	}
-	buf = append(buf, `"`+jsonrpc.GetLogs+`":{"supported":true,"coverage":"`+coverageRetained+`","maximumRange":null,"maximumResults":`...)
+	logsCoverage, maximumRange := coverageRetained, "null" // retained ranges have no maximum
+	if onDemand.viable {
+		logsCoverage, maximumRange = coverageOnDemand, strconv.FormatUint(onDemand.maximumBlocks, 10)
+	}
+	buf = append(buf, `"`+jsonrpc.GetFilterLogs+`":{"supported":true,"coverage":"`+logsCoverage+`"},`...)
+	buf = append(buf, `"`+jsonrpc.GetLogs+`":{"supported":true,"coverage":"`+logsCoverage+`","maximumRange":`+maximumRange+`,"maximumResults":`...)
 	buf = strconv.AppendInt(buf, int64(c.limits.MaxLogResults), 10)
 	buf = append(buf, '}')
 	for _, name := range filterMethods() {
@@ -105,6 +136,30 @@ func capabilities(c *call) error {
 	}
 	c.out.buf = append(buf, "}}"...)
 	return nil
+}
+
+// onDemand is what history on demand covers.
+type onDemand struct {
+	viable, blockHashes bool
+	maximumBlocks       uint64
+}
+
+// appendOnDemand appends the members about history on demand. A source that may answer has whole blocks: what is exact of
+// one kind of material is of all.
+func (c *call) appendOnDemand(dst []byte) ([]byte, onDemand) {
+	var o onDemand
+	mode := "disabled"
+	if c.history != nil {
+		a := c.history.Abilities()
+		mode, o = "on_demand", onDemand{len(a.Sources) > 0, a.BlockHashes && len(a.Sources) > 0, a.MaximumBlocks}
+	}
+	dst = append(dst, `"historicalMode":"`+mode+`","onDemandHistory":{"configured":`...)
+	dst = strconv.AppendBool(dst, c.history != nil)
+	dst = strconv.AppendBool(append(dst, `,"exactBlocks":`...), o.viable)
+	dst = strconv.AppendBool(append(dst, `,"exactReceipts":`...), o.viable)
+	dst = strconv.AppendBool(append(dst, `,"blockHashLocators":`...), o.blockHashes)
+	dst = strconv.AppendBool(append(dst, `,"transactionHashLocators":false,"exactLogs":`...), o.viable)
+	return append(dst, `},`...), o
 }
 
 // appendRanges appends ranges as objects with inclusive bounds.

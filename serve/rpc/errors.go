@@ -30,6 +30,9 @@ type errorRule struct {
 // already a *jsonrpc.Error passes as it is.
 var errorRules = []errorRule{
 	{matches: as[*panicError], answer: internal(detailBug, true), logged: true},
+	{matches: as[*HistoryError], answer: historyFailed},
+	{matches: as[*HistoryRejection], answer: historyRejected},
+	{matches: as[*HistoryBusyError], answer: historyBusy},
 	{matches: is(errLaneClosed), answer: internal(detailShutdown, true)},
 	{matches: is(context.Canceled), answer: internal(detailShutdown, true)},
 	{matches: is(context.DeadlineExceeded), answer: timedOut},
@@ -117,4 +120,22 @@ func timedOut(_ error, s *service) *jsonrpc.Error {
 
 func laneBusy(_ error, s *service) *jsonrpc.Error {
 	return jsonrpc.LimitExceeded("too many heavy queries at once", jsonrpc.ReasonBusy, uint64(s.limits.LaneQueue))
+}
+
+func historyFailed(err error, _ *service) *jsonrpc.Error {
+	var e *HistoryError
+	errors.As(err, &e)
+	return jsonrpc.UnavailableHistory(e.Reason)
+}
+
+func historyRejected(err error, _ *service) *jsonrpc.Error {
+	var e *HistoryRejection
+	errors.As(err, &e)
+	return jsonrpc.UnavailableHistory(e.Reason)
+}
+
+func historyBusy(err error, _ *service) *jsonrpc.Error {
+	var e *HistoryBusyError
+	errors.As(err, &e)
+	return jsonrpc.LimitExceeded("too many calls need history on demand at once", jsonrpc.ReasonBusy, e.Limit)
 }

@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"time"
 
 	"github.com/leani-go/leani/api/jsonrpc"
 )
@@ -19,15 +20,16 @@ type exchange struct {
 	origin   provenance // of all answers
 	call     call
 
-	ctx    context.Context // nil until context is called
-	cancel context.CancelFunc
+	ctx      context.Context // nil until context is called
+	cancel   context.CancelFunc
+	extended bool
 }
 
 // open readies a new or released exchange for a request.
 func (x *exchange) open(s *service, base context.Context) {
 	x.service, x.base, x.out.memory = s, base, s.memory
 	if x.call.context == nil {
-		x.call.context, x.call.encode = x.context, s.newEncoder()
+		x.call.context, x.call.extend, x.call.encode = x.context, x.extend, s.newEncoder()
 	}
 	if x.out.buf == nil {
 		x.out.buf = s.memory.get(smallBuffer)
@@ -58,12 +60,27 @@ func (x *exchange) context() context.Context {
 	return x.ctx
 }
 
+// extend gives the request, once, as much time from now on, if that is more than it has.
+func (x *exchange) extend(d time.Duration) {
+	if x.extended {
+		return
+	}
+	before := x.context()
+	if deadline, _ := before.Deadline(); time.Until(deadline) >= d || before.Err() != nil {
+		return
+	}
+	x.extended = true
+	ctx, cancel := context.WithTimeout(x.base, d)
+	release := x.cancel
+	x.ctx, x.cancel = ctx, func() { cancel(); release() }
+}
+
 // run answers the body. An empty response means that there is nothing to answer.
 func (x *exchange) run() {
 	defer func() {
 		if x.ctx != nil {
 			x.cancel()
-			x.ctx, x.cancel = nil, nil
+			x.ctx, x.cancel, x.extended = nil, nil, false
 		}
 		x.out.finish()
 	}()

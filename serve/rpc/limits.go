@@ -43,6 +43,9 @@ type Limits struct {
 	// by then gets -32005. fasthttp does not tell when a client has gone, so this is also how
 	// long work for nobody can go on. Default 30 s, a common time-out of client libraries.
 	RequestTime time.Duration
+	// HistoryTime bounds the work on a request that fetches history on demand, from then on and waiting included; beyond it
+	// the call gets -32004. It does not shorten RequestTime. Default 60 s.
+	HistoryTime time.Duration
 	// MaxConnections is the most open connections; further ones get HTTP 503. An idle one
 	// costs a goroutine and two buffers, about 24 KiB. Default 1,024.
 	MaxConnections int
@@ -169,6 +172,7 @@ func (l Limits) withDefaults() Limits {
 	setDefault(&l.MaxOutboundBytes, 64<<20)
 	setDefault(&l.MaxEventBytes, min(16<<20, l.MaxOutboundBytes))
 	setDefault(&l.RequestTime, 30*time.Second)
+	setDefault(&l.HistoryTime, 60*time.Second)
 	setDefault(&l.MaxConnections, 1_024)
 	setDefault(&l.InFlightResponseBytes, max(128<<20, l.MaxResponseBytes))
 	setDefault(&l.InFlightRequestBytes, 32<<20)
@@ -203,6 +207,7 @@ func (l Limits) validate() error {
 		{"MaxEventBytes", int64(l.MaxEventBytes), 1},
 		{"MaxOutboundBytes", int64(l.MaxOutboundBytes), int64(l.MaxEventBytes)},
 		{"RequestTime", int64(l.RequestTime), 1},
+		{"HistoryTime", int64(l.HistoryTime), 1},
 		{"MaxConnections", int64(l.MaxConnections), 1},
 		{"InFlightResponseBytes", int64(l.InFlightResponseBytes), int64(l.MaxResponseBytes)},
 		{"InFlightRequestBytes", int64(l.InFlightRequestBytes), maxRequestBytes},

@@ -28,9 +28,15 @@ func (c *call) queryLogs(query *logQuery) error {
 	if err := c.openView(); err != nil {
 		return err
 	}
-	blocks, err := c.logRange(query)
+	blocks, hash, err := c.logRange(query)
 	if err != nil {
 		return err
+	}
+	if missing := firstMissing(blocks, c.view.Coverage()); !missing.Empty() {
+		if c.history == nil {
+			return jsonrpc.UnavailableLogs(missing.From, missing.To-1)
+		}
+		return c.fetchLogs(query, blocks, hash)
 	}
 	c.touch(blocks)
 	cost, err := c.view.LogsCost(c.context(), blocks, &c.filter)
@@ -48,44 +54,46 @@ func (c *call) queryLogs(query *logQuery) error {
 	return c.lane.do(run.ctx, run.do)
 }
 
-// logRange gives the blocks of a query and checks that the view holds them all.
-func (c *call) logRange(query *logQuery) (chain.Range, error) {
+// logRange gives the blocks of a query, and the hash of the only one where that was looked up in history.
+func (c *call) logRange(query *logQuery) (blocks chain.Range, hash anchor, err error) {
 	if query.byHash {
 		number, ok, err := c.view.NumberByHash(query.hash)
-		switch {
-		case err != nil:
-			return chain.Range{}, fmt.Errorf("find block %x: %w", query.hash, err)
-		case !ok:
-			return chain.Range{}, jsonrpc.Unavailable(jsonrpc.ReasonBlockHashNotRetained)
+		if err != nil {
+			return chain.Range{}, hash, fmt.Errorf("find block %x: %w", query.hash, err)
 		}
-		return chain.Range{From: number, To: number + 1}, nil
+		if !ok && c.findsHashes() {
+			if number, ok, err = c.lookUp(query.hash); err != nil {
+				return chain.Range{}, hash, err
+			}
+			hash = anchor{true, query.hash}
+		}
+		if !ok {
+			return chain.Range{}, hash, jsonrpc.Unavailable(jsonrpc.ReasonBlockHashNotRetained)
+		}
+		return chain.Range{From: number, To: number + 1}, hash, nil
 	}
 
 	head, known := c.view.Head()
 	if !known && (query.from.tag == tagLatest || query.to.tag == tagLatest) {
-		return chain.Range{}, jsonrpc.Unavailable(jsonrpc.ReasonLatestForLogs)
+		return chain.Range{}, hash, jsonrpc.Unavailable(jsonrpc.ReasonLatestForLogs)
 	}
 	first, err := c.resolve(query.from, head)
 	if err != nil {
-		return chain.Range{}, err
+		return chain.Range{}, hash, err
 	}
 	last, err := c.resolve(query.to, head)
 	if err != nil {
-		return chain.Range{}, err
+		return chain.Range{}, hash, err
 	}
 	switch {
 	case query.to.tag == tagNone && last > head:
-		return chain.Range{}, jsonrpc.BeyondHead("toBlock", last, head)
+		return chain.Range{}, hash, jsonrpc.BeyondHead("toBlock", last, head)
 	case query.from.tag == tagNone && first > head:
-		return chain.Range{}, jsonrpc.BeyondHead("fromBlock", first, head)
+		return chain.Range{}, hash, jsonrpc.BeyondHead("fromBlock", first, head)
 	case first > last:
-		return chain.Range{}, jsonrpc.InvalidParams("fromBlock is above toBlock")
+		return chain.Range{}, hash, jsonrpc.InvalidParams("fromBlock is above toBlock")
 	}
-	blocks := chain.Range{From: first, To: last + 1}
-	if missing := firstMissing(blocks, c.view.Coverage()); !missing.Empty() {
-		return chain.Range{}, jsonrpc.UnavailableLogs(missing.From, missing.To-1)
-	}
-	return blocks, nil
+	return chain.Range{From: first, To: last + 1}, hash, nil
 }
 
 // firstMissing is the first run of blocks that the coverage, ascending and disjoint, does not

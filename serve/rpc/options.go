@@ -15,6 +15,8 @@ import (
 type Options struct {
 	// Store is what answers are read from. The server does not close it.
 	Store Store
+	// History fetches blocks that the store does not hold. Without one they are refused.
+	History History
 	// Feed is where subscriptions come from. Without one they are refused.
 	Feed Feed
 	// Live tells how the node follows the head of the chain. It is safe for concurrent use. Without it the node

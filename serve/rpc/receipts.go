@@ -37,24 +37,22 @@ func blockReceipts(c *call) error {
 	if err != nil {
 		return err
 	}
-	var found bool
 	if isHashText(p[0]) {
 		hash, err := readHash(p[0], "block hash")
 		if err != nil {
 			return err
 		}
-		if found, err = c.loadHash(hash, receiptParts); err != nil || !found {
-			return c.orNull(err)
-		}
-	} else {
-		sel, err := readSelector(p[0], "block")
-		if err != nil {
-			return err
-		}
-		if found, err = c.loadSelected(sel, receiptParts); err != nil || !found {
-			return c.orNull(err)
-		}
+		return c.answerHash(hash, receiptParts, c.appendReceipts)
 	}
+	sel, err := readSelector(p[0], "block")
+	if err != nil {
+		return err
+	}
+	return c.answerSelected(sel, receiptParts, c.appendReceipts)
+}
+
+// appendReceipts appends the receipts of the loaded block.
+func (c *call) appendReceipts() error {
 	if err := c.checkReceipts(); err != nil {
 		return err
 	}

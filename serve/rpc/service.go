@@ -11,6 +11,7 @@ import (
 // concurrent use.
 type service struct {
 	store         Store
+	history       History // nil without
 	live          func() LiveStatus
 	network       *chain.Network
 	newEncoder    func() encoder
@@ -32,6 +33,7 @@ type service struct {
 func newService(o Options) *service {
 	s := &service{
 		store:         o.Store,
+		history:       o.History,
 		live:          o.Live,
 		network:       o.Network,
 		newEncoder:    o.newEncoder,

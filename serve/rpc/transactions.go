@@ -26,10 +26,7 @@ func transactionByNumberAndIndex(c *call) error {
 	if err != nil {
 		return err
 	}
-	if found, err := c.loadSelected(sel, transactionParts); err != nil || !found {
-		return c.orNull(err)
-	}
-	return c.appendTransaction(index)
+	return c.answerSelected(sel, transactionParts, func() error { return c.appendTransaction(index) })
 }
 
 // transactionByBlockHashAndIndex answers eth_getTransactionByBlockHashAndIndex.
@@ -46,10 +43,7 @@ func transactionByBlockHashAndIndex(c *call) error {
 	if err != nil {
 		return err
 	}
-	if found, err := c.loadHash(hash, transactionParts); err != nil || !found {
-		return c.orNull(err)
-	}
-	return c.appendTransaction(index)
+	return c.answerHash(hash, transactionParts, func() error { return c.appendTransaction(index) })
 }
 
 // transactionByHash answers eth_getTransactionByHash.
@@ -80,7 +74,8 @@ func (c *call) appendTransaction(index uint64) error {
 
 // loadTransaction reads a transaction hash as the only parameter and loads the block that
 // holds it. It returns false when the chain has no such transaction up to the head, which is
-// known only if history is complete; else the transaction is reported as missing.
+// known only if history is complete; else the transaction is reported as missing: no history source finds
+// transactions by hash.
 func (c *call) loadTransaction(parts chain.Parts) (index uint32, found bool, err error) {
 	p, err := readPositions(c.params, 1)
 	if err != nil {
