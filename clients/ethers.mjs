@@ -1,0 +1,129 @@
+// ethers 6 as a client of the node at LEANI_HTTP and LEANI_WS.
+import { Contract, JsonRpcProvider, WebSocketProvider, id, zeroPadValue } from 'ethers'
+import { erc20, failures, pick, say, serve, topics } from './lines.mjs'
+
+// The client remembers answers for a quarter of a second by default; a test asks for what has changed meanwhile.
+const provider = new JsonRpcProvider(process.env.LEANI_HTTP, undefined, { cacheTimeout: -1, pollingInterval: 20 })
+
+const header = (block) =>
+  pick(block, 'number', 'hash', 'parentHash', 'timestamp', 'gasUsed', 'gasLimit', 'baseFeePerGas', 'miner', 'extraData', 'stateRoot',
+    'receiptsRoot', 'blobGasUsed', 'excessBlobGas', 'parentBeaconBlockRoot', 'nonce', 'difficulty', ['mixHash', 'prevRandao'])
+
+const transaction = (tx) => ({
+  ...pick(tx, 'hash', 'blockHash', 'blockNumber', ['transactionIndex', 'index'], 'from', 'to', 'value', ['gas', 'gasLimit'], 'gasPrice',
+    'nonce', ['input', 'data'], 'type'),
+  ...pick(tx.signature, 'r', 's'),
+  ...(tx.type > 0 && { chainId: tx.chainId, yParity: tx.signature.yParity, accessList: tx.accessList }),
+  ...(tx.type >= 2 && pick(tx, 'maxFeePerGas', 'maxPriorityFeePerGas')),
+  ...(tx.type === 3 && pick(tx, 'maxFeePerBlobGas', 'blobVersionedHashes')),
+  ...(tx.type === 4 && {
+    authorizationList: tx.authorizationList.map((a) => ({
+      ...pick(a, 'address', 'chainId', 'nonce'),
+      ...pick(a.signature, 'r', 's', 'yParity'),
+    })),
+  }),
+})
+
+const receiptLog = (l) => pick(l, 'address', 'topics', 'data', 'blockNumber', 'blockHash', 'transactionHash', 'transactionIndex', ['logIndex', 'index'])
+const log = (l) => ({ ...receiptLog(l), removed: l.removed })
+
+const receipt = (r) => ({
+  ...pick(r, ['transactionHash', 'hash'], ['transactionIndex', 'index'], 'blockHash', 'blockNumber', 'from', 'to', 'contractAddress',
+    'cumulativeGasUsed', 'gasUsed', ['effectiveGasPrice', 'gasPrice'], 'logsBloom', 'status'),
+  logs: r.logs.map(receiptLog),
+  ...(r.type === 3 && pick(r, 'blobGasUsed', 'blobGasPrice')),
+})
+
+const block = ({ number, hash, tag }) => hash ?? tag ?? number
+
+/** Error members as the application sees them: ethers keeps the node's own under error. */
+function describe(error) {
+  const own = error.error ?? error.info?.error
+  return { class: error.code, code: own?.code, message: own?.message, data: own?.data ?? null }
+}
+
+const topicsOf = ({ events = [], from, to }) =>
+  topics([events.map((name) => id(`${name}(address,address,uint256)`)), ...[from, to].map((list) => list?.map((a) => zeroPadValue(a, 32)))])
+
+let watched
+const onBlock = (number) => say('block', { number })
+
+await serve({
+  async network() {
+    const network = await provider.getNetwork()
+    return {
+      chainId: network.chainId,
+      blockNumber: await provider.getBlockNumber(),
+      syncing: await provider.send('eth_syncing', []),
+      netVersion: await provider.send('net_version', []),
+      clientVersion: await provider.send('web3_clientVersion', []),
+    }
+  },
+  async block(where) {
+    const found = await provider.getBlock(block(where), where.full)
+    return { ...header(found), transactions: where.full ? found.prefetchedTransactions.map(transaction) : found.transactions }
+  },
+  async count(where) {
+    return (await provider.getBlock(block(where))).length
+  },
+  async transaction({ hash, index, number, blockHash }) {
+    if (hash) return transaction(await provider.getTransaction(hash))
+    return transaction(await (await provider.getBlock(blockHash ?? number)).getTransaction(index))
+  },
+  async receipt({ hash }) {
+    return receipt(await provider.getTransactionReceipt(hash))
+  },
+  async logs({ address, fromBlock, toBlock, blockHash, ...topics }) {
+    return (await provider.getLogs({ address, topics: topicsOf(topics), ...(blockHash ? { blockHash } : { fromBlock, toBlock }) })).map(log)
+  },
+  async transfers({ address, fromBlock, toBlock }) {
+    const contract = new Contract(address, erc20, provider)
+    return (await contract.queryFilter('Transfer', fromBlock, toBlock)).map((l) => ({
+      ...pick(l, 'blockNumber', ['logIndex', 'index']),
+      ...l.args.toObject(),
+    }))
+  },
+  async fees({ blocks, newest, percentiles }) {
+    const history = await provider.send('eth_feeHistory', ['0x' + blocks.toString(16), '0x' + newest.toString(16), percentiles])
+    const numbers = (list) => list.map(BigInt)
+    return {
+      oldestBlock: BigInt(history.oldestBlock),
+      baseFeePerGas: numbers(history.baseFeePerGas),
+      gasUsedRatio: history.gasUsedRatio,
+      reward: history.reward.map(numbers),
+    }
+  },
+  refused: ({ address }) =>
+    failures(
+      {
+        call: () => provider.call({ to: address, data: '0x70a08231' }),
+        contract: () => new Contract(address, erc20, provider).balanceOf(address),
+        balance: () => provider.getBalance(address),
+        code: () => provider.getCode(address),
+        storage: () => provider.getStorage(address, 0),
+        nonce: () => provider.getTransactionCount(address),
+        estimate: () => provider.estimateGas({ to: address, from: address }),
+        gasPrice: () => provider.send('eth_gasPrice', []),
+        send: () => provider.send('eth_sendRawTransaction', ['0x02']),
+      },
+      describe,
+    ),
+  unavailable: ({ hash }) =>
+    failures(
+      {
+        pending: () => provider.getBlock('pending'),
+        finalized: () => provider.getBlock('finalized'),
+        hash: () => provider.getLogs({ blockHash: hash }),
+      },
+      describe,
+    ),
+  tooMany: async ({ fromBlock, toBlock }) =>
+    (await failures({ logs: () => provider.getLogs({ fromBlock, toBlock }) }, describe)).logs,
+  async watch({ transport, address }) {
+    watched = transport === 'ws' ? new WebSocketProvider(process.env.LEANI_WS) : provider
+    await watched.on('block', onBlock)
+    const contract = new Contract(address, erc20, watched)
+    await contract.on('Transfer', (from, to, value, event) => say('log', log(event.log)))
+  },
+})
+process.exit(0) // sockets of the client would go on
