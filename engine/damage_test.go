@@ -94,7 +94,7 @@ func writeFile(t *testing.T, fs vfs.FS, path, content string) {
 }
 
 // TestDamagedRowsFailTheOpen changes rows behind the engine's back: each open must fail and
-// name the row.
+// name the row. RPC-133: neighbours that do not link are never read as one range.
 func TestDamagedRowsFailTheOpen(t *testing.T) {
 	prepare := func(t *testing.T) (*vfs.MemFS, *FileRow) {
 		fs := vfs.NewMem()

@@ -136,7 +136,8 @@ func checkAnswers(tb testing.TB, url string, queries []*query, clients, rounds i
 
 // A served node answers like geth: right after the fill, while senders are stored in the background,
 // after a restart, and with all senders stored. On the way the blocks are compared with their source, and
-// the peak of memory with the budget. (STO-016, INV-22)
+// the peak of memory with the budget. (STO-016, INV-22) What finds transactions by hash and logs by their terms is
+// part of the files. (RPC-166)
 func TestChainlab(t *testing.T) {
 	skipSlow(t)
 	t.Parallel()

@@ -63,9 +63,9 @@ func (f logFilter) lowest() slog.Level {
 func newLogger(w io.Writer, asJSON, noColor bool, filter logFilter) *slog.Logger {
 	var h slog.Handler
 	if asJSON {
-		h = slog.NewJSONHandler(w, &slog.HandlerOptions{Level: filter.lowest()})
+		h = slog.NewJSONHandler(&escapingWriter{out: w}, &slog.HandlerOptions{Level: filter.lowest()})
 	} else {
-		h = tint.NewTextHandler(w, &tint.Options{Level: filter.lowest(), TimeFormat: time.TimeOnly, NoColor: noColor || !isTerminal(w)})
+		h = plainHandler{tint.NewTextHandler(w, &tint.Options{Level: filter.lowest(), TimeFormat: time.TimeOnly, NoColor: noColor || !isTerminal(w)})}
 	}
 	return slog.New(&filterHandler{Handler: h, filter: filter, level: filter.level})
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ethereum/go-ethereum/common"
+
 	"github.com/leani-go/leani/chain"
 	"github.com/leani-go/leani/ingest/archive"
 )
@@ -120,12 +122,16 @@ func TestFillKeepsPartial(t *testing.T) {
 		t.Error(code, err)
 	}
 
-	// Of two blocks that different archives have, one is whole.
+	// Of two blocks that different archives have, one is whole. RPC-133: logs of both are refused, also
+	// those of the address that the material of the other is said to be complete for.
 	half := filepath.Join(t.TempDir(), "half")
 	full.must(createArgs(chain.Range{From: c.blocks.To - 1, To: c.blocks.To}, half)...)
+	narrow := *frames[0] // of an address that its logs are said to be there of, and there are none
+	scope := &chain.FilterScope{Addresses: []common.Address{{0xaa}}}
+	*narrow.Material(chain.CapabilityLogs) = chain.FilteredMaterial(scope, chain.DatasetDeclared)
 	first := writeReal(t, archive.WriterOptions{
 		ChainID: c.id, Capabilities: archive.WholeKinds, Complete: chain.NewCapabilities(chain.CapabilityHeader),
-	}, frames[:1])
+	}, []*chain.Frame{&narrow})
 	mixed := newLab(t, bare)
 	mixed.useArchives(first, filepath.Join(half, archive.ManifestName))
 	mixed.fails(fillArgs(c.blocks)...)
@@ -135,6 +141,15 @@ func TestFillKeepsPartial(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	mixed.clean()
+	s = mixed.serve()
+	hole := fmt.Sprintf(`"missing":{"fromBlock":"0x%x","toBlock":"0x%x"}`, c.blocks.From, c.blocks.From)
+	for _, more := range []string{"", fmt.Sprintf(`,"address":%q`, scope.Addresses[0]), fmt.Sprintf(`,"toBlock":"0x%x","address":%q`, c.blocks.From, scope.Addresses[0])} {
+		answer, err := newClient(s.url).post(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"eth_getLogs","params":[{"fromBlock":"0x%x"%s}]}`, c.blocks.From, more))
+		if err != nil || !bytes.Contains(answer, []byte(`"code":-32004`)) || !bytes.Contains(answer, []byte(hole)) {
+			t.Errorf("%s: got %s, %v", more, answer, err)
+		}
+	}
+	mixed.stopped(s)
 
 	// The whole blocks arrive.
 	writeFile(t, l.config, settings)

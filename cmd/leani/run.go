@@ -79,7 +79,9 @@ func (p *process) run(args []string) int {
 		cancel()
 	}()
 
-	root := newCommand(p)
+	shown := *p
+	shown.stdout = &escapingWriter{out: p.stdout}
+	root := newCommand(&shown)
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
 	return p.report(cmd.CommandPath(), err)
@@ -93,11 +95,16 @@ func (p *process) report(command string, err error) int {
 		return exitOK
 	case errors.As(err, &failure):
 		for line := range strings.SplitSeq(failure.Error(), "\n") {
-			fmt.Fprintf(p.stderr, "error: %s\n", line)
+			fmt.Fprintf(p.stderr, "error: %s\n", plain(line))
 		}
 		return failure.code
 	}
-	fmt.Fprintf(p.stderr, "error: %v\nRun `%s --help` for usage.\n", err, command)
+	prefix := "error: "
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		fmt.Fprintf(p.stderr, "%s%s\n", prefix, plain(line))
+		prefix = ""
+	}
+	fmt.Fprintf(p.stderr, "Run `%s --help` for usage.\n", command)
 	return exitUsage
 }
 

@@ -86,6 +86,11 @@ func TestSubscriptionLimit(t *testing.T) {
 	if want := maxFilterBytes / 20_000; opened != want {
 		t.Errorf("%d filters of 20,000 bytes, want %d", opened, want)
 	}
+	// RPC-185
+	topics := strings.Repeat(`"0x`+strings.Repeat("11", 32)+`",`, 1001)
+	if got := c.ask(`{"jsonrpc":"2.0","id":1,"method":"eth_subscribe","params":["logs",{"topics":[[` + strings.TrimSuffix(topics, ",") + `]]}]}`); !strings.Contains(got, `"code":-32602`) || !strings.Contains(got, "more than 1000 alternatives") {
+		t.Errorf("got %s", got)
+	}
 	if got := c.ask(`{"jsonrpc":"2.0","id":1,"method":"eth_subscribe","params":["logs",{"address":[` + strings.Join(append(addresses, `"0x00000000000000000000000000000000ffffffff"`), ",") + `]}]}`); !strings.Contains(got, "more than 1000 addresses") {
 		t.Errorf("got %s", got)
 	}
@@ -109,7 +114,7 @@ func TestEventBytes(t *testing.T) {
 		over.subscribe(`["newHeads"]`)
 	}
 	s.feed.advance(1)
-	if reason := over.closed(websocket.ClosePolicyViolation); !strings.Contains(reason, "rpc.max_subscription_event_bytes") {
+	if reason := over.closedUntold(websocket.ClosePolicyViolation); !strings.Contains(reason, "rpc.max_subscription_event_bytes") {
 		t.Errorf("reason %q", reason)
 	}
 	if got := fits.until(); len(got) != 3 {
@@ -124,7 +129,50 @@ func TestEventBytes(t *testing.T) {
 		t.Errorf("got %d notifications", len(got))
 	}
 	s.feed.commit(1, s.feed.next(1, 3)...)
-	fits.closed(websocket.ClosePolicyViolation)
+	fits.closedUntold(websocket.ClosePolicyViolation)
+}
+
+// closedUntold is closed for a connection to which nothing may be sent before.
+func (c *socketClient) closedUntold(code int) string {
+	c.t.Helper()
+	_, text, err := c.ReadMessage()
+	var end *websocket.CloseError
+	if !errors.As(err, &end) || end.Code != code {
+		c.t.Errorf("got %.200s, %v, want close code %d", text, err, code)
+		return ""
+	}
+	return end.Text
+}
+
+// TestSubscriptionsEnd: with its connection a subscription ends, and nothing is written for it any more. RPC-188
+func TestSubscriptionsEnd(t *testing.T) {
+	e := newHeadEncoder(100)
+	s := startSockets(t, 4, func(o *Options) {
+		o.Limits.MaxWebSocketConnections = 1
+		o.newEncoder = stubbed(e)
+	})
+	for range 3 { // each has the one place there is
+		c := s.dial()
+		c.subscribe(`["newHeads"]`)
+		s.feed.advance(1)
+		if got := c.until(); len(got) != 1 {
+			t.Errorf("got %d notifications", len(got))
+		}
+		told := e.heads.Load()
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+		s.gone(0)
+		s.feed.advance(1)
+		if n := e.heads.Load(); n != told {
+			t.Errorf("%d heads were written for nobody", n-told)
+		}
+		s.waitFor("the slot to be free", func() bool {
+			s.slots.mu.Lock()
+			defer s.slots.mu.Unlock()
+			return s.slots.taken == 0
+		})
+	}
 }
 
 // TestSharedLogs: a log is serialized once for all subscriptions of all connections. RPC-190
