@@ -45,9 +45,6 @@ function describe(error) {
 const topicsOf = ({ events = [], from, to }) =>
   topics([events.map((name) => id(`${name}(address,address,uint256)`)), ...[from, to].map((list) => list?.map((a) => zeroPadValue(a, 32)))])
 
-let watched
-const onBlock = (number) => say('block', { number })
-
 await serve({
   async network() {
     const network = await provider.getNetwork()
@@ -120,10 +117,24 @@ await serve({
   tooMany: async ({ fromBlock, toBlock }) =>
     (await failures({ logs: () => provider.getLogs({ fromBlock, toBlock }) }, describe)).logs,
   async watch({ transport, address }) {
-    watched = transport === 'ws' ? new WebSocketProvider(process.env.LEANI_WS) : provider
-    await watched.on('block', onBlock)
+    const watched = transport === 'ws' ? new WebSocketProvider(process.env.LEANI_WS, undefined, { cacheTimeout: -1 }) : provider
+    // ethers tells nobody of logs that are removed: it looks which blocks with logs are gone when there is a new block.
+    const holding = new Map()
+    await watched.on('block', async (number) => {
+      say('block', { number })
+      for (const [hash, height] of holding) {
+        const block = await watched.getBlock(height)
+        if (block?.hash !== hash && holding.delete(hash)) say('gone', { hash })
+      }
+    })
     const contract = new Contract(address, erc20, watched)
-    await contract.on('Transfer', (from, to, value, event) => say('log', log(event.log)))
+    await contract.on('Transfer', (from, to, value, { log: found }) => {
+      holding.set(found.blockHash, found.blockNumber)
+      say('log', log(found))
+    })
+    // Over WebSocket it sends the subscriptions and waits for no answer; one connection is answered in order.
+    await watched.send('eth_blockNumber', [])
+    return null
   },
 })
 process.exit(0) // sockets of the client would go on

@@ -37,6 +37,11 @@ export async function serve(handlers) {
   }
 }
 
+/** Waits for what a client tells nobody. */
+export async function until(condition) {
+  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 1))
+}
+
 /** Takes some members of an object; a pair takes a member under another name. */
 export function pick(object, ...members) {
   if (!object) return object

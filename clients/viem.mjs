@@ -1,9 +1,13 @@
 // viem 2 as a client of the node at LEANI_HTTP and LEANI_WS.
 import { createPublicClient, http, parseEventLogs, webSocket } from 'viem'
 import { getLogsRetryHelper } from '@ponder/utils'
-import { erc20, failures, pick, say, serve } from './lines.mjs'
+import { erc20, failures, pick, say, serve, until } from './lines.mjs'
 
-const overHTTP = createPublicClient({ transport: http(process.env.LEANI_HTTP), pollingInterval: 20 })
+// The methods that were called over HTTP: whoever polls tells nobody when it has begun.
+const called = new Set()
+const onFetchRequest = (_, { body }) => void called.add(JSON.parse(body).method)
+
+const overHTTP = createPublicClient({ transport: http(process.env.LEANI_HTTP, { onFetchRequest }), pollingInterval: 20 })
 const overWebSocket = createPublicClient({ transport: webSocket(process.env.LEANI_WS) })
 const client = overHTTP
 
@@ -159,6 +163,13 @@ await serve({
       watcher.watchBlocks({ onBlock: (b) => say('block', header(b)), onError, emitMissed: true }),
       watcher.watchEvent({ address, event: transfer, onLogs: (logs) => logs.forEach((l) => say('log', log(l))), onError }),
     )
+    if (transport === 'ws') {
+      const { subscriptions } = await watcher.transport.getRpcClient()
+      await until(() => subscriptions.size === watching.length)
+    } else {
+      await until(() => called.has('eth_getFilterChanges'))
+    }
+    return null
   },
   async unwatch() {
     for (const stop of watching.splice(0)) await stop()
