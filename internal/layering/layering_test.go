@@ -128,6 +128,7 @@ var rules = []rule{
 	{module + "clients/...", []string{"clients"}, false, "tests of real clients use the product, not the other way round"},
 	{module + "internal/shareddata", []string{"internal/chainfixture", "clients"}, true, "test data is for tests"},
 	{module + "internal/chainfixture", nil, true, "test data is for tests"},
+	{module + "internal/announced", nil, true, "lies are for tests"},
 
 	{"github.com/cockroachdb/pebble/v2", []string{"=engine"}, false, "engine is the store; nobody else sees Pebble's types, options or errors"},
 	{"github.com/cockroachdb/pebble/v2/vfs/...", []string{"engine", "segments"}, true, "files are reached through the file system that the store was given"},
@@ -143,7 +144,7 @@ var rules = []rule{
 	{"github.com/vbauerster/...", []string{"internal/progress"}, false, "progress has one look"},
 	{"log", []string{"internal/tools"}, true, "the node logs through log/slog"},
 	{"unsafe", []string{"internal/keccak"}, false, "reviewed uses only"},
-	{"testing", []string{"internal/shareddata", "internal/chainfixture", "bench", "clients"}, true, "test code stays out of the node"},
+	{"testing", []string{"internal/shareddata", "internal/chainfixture", "internal/announced", "bench", "clients"}, true, "test code stays out of the node"},
 }
 
 // pure packages do no I/O and no logging: what they do depends on their arguments alone.
