@@ -36,9 +36,6 @@ func (c *checker) availability() {
 	if k := c.config.Finality.Kind; k == FinalityBeaconAPI || k == FinalityConsensusP2P {
 		c.unavailable("finality.kind", `write "disabled"`)
 	}
-	if c.config.RPC.HistoricalMode == "on_demand" {
-		c.unavailable("rpc.historical_mode", `write "disabled"`)
-	}
 	c.inactive()
 }
 

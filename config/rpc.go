@@ -1,5 +1,14 @@
 package config
 
+// HistoricalMode says what becomes of requests for blocks that are not kept.
+type HistoricalMode string
+
+// The modes.
+const (
+	HistoricalOnDemand HistoricalMode = "on_demand" // blocks are fetched for the answer
+	HistoricalDisabled HistoricalMode = "disabled"  // they are refused
+)
+
 // RPC is the [rpc] table: Ethereum JSON-RPC.
 type RPC struct {
 	// HTTPBind is where JSON-RPC over HTTP listens.
@@ -7,7 +16,7 @@ type RPC struct {
 	// WSBind is where JSON-RPC over WebSocket listens.
 	WSBind SocketAddress `toml:"ws_bind" jsonschema:"required"`
 	// HistoricalMode fetches what is not kept from a history source, or does not.
-	HistoricalMode string `toml:"historical_mode" jsonschema:"required,enum=on_demand,enum=disabled"`
+	HistoricalMode HistoricalMode `toml:"historical_mode" jsonschema:"required,enum=on_demand,enum=disabled"`
 	// MinimumRecentBlocks is how many newest blocks stay available.
 	MinimumRecentBlocks uint64 `toml:"minimum_recent_blocks" jsonschema:"required,minimum=1"`
 	// AllowUnauthenticatedRemote permits binds beyond loopback although JSON-RPC has no

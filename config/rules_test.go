@@ -121,7 +121,6 @@ func TestAvailability(t *testing.T) {
 		{"raw-history", `budgets.artifacts = {}`, "budgets.artifacts"},
 		{"raw-history", `budgets.delivery = {}`, "budgets.delivery"},
 		{"raw-history", `budgets.history_material = {mode = "enabled"}`, "budgets.history_material.mode"},
-		{"raw-history", `rpc.historical_mode = "on_demand"`, "rpc.historical_mode"},
 		{"everything", ``, "processors"},
 		{"everything", ``, "sources.live.kind"},
 		{"everything", ``, "finality.kind"},

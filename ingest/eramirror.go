@@ -319,11 +319,11 @@ func (m *EraMirror) fetch(ctx context.Context, e *mirrorEntry) (*temporaryFile, 
 	if !noRanges {
 		return m.fetchPieces(ctx, e)
 	}
-	file, err := m.temporary.create(ctx, m.temporary.limit) // how much is needed is not known
+	file, err := m.temporary.create(ctx, m.temporary.file) // how much is needed is not known
 	if err != nil {
 		return nil, fmt.Errorf("fetch %s: %w", e.name, err)
 	}
-	version, err := m.folder.FetchWhole(ctx, e.Entry.Name, m.temporary.limit, file)
+	version, err := m.folder.FetchWhole(ctx, e.Entry.Name, m.temporary.file, file)
 	if errors.Is(err, remote.ErrTooLarge) {
 		err = fmt.Errorf("%w: %w", ErrTemporaryDisk, err)
 	}

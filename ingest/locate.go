@@ -12,6 +12,12 @@ import (
 	"github.com/leani-go/leani/ingest/verify"
 )
 
+// LocateDamage looks for the damage in an open file whose content differs from its digest, and adds the first block that
+// shows it to the error. It reads the file up to there, on the calling goroutine.
+func LocateDamage(ctx context.Context, name string, content File, difference error) error {
+	return (&file{name: name, reader: content}).locate(ctx, difference)
+}
+
 // locate looks for the damage in a file whose content differs from its digest, and adds the first
 // block that shows it to the error. It reads the file up to there, on the calling goroutine.
 func (f *file) locate(ctx context.Context, difference error) error {

@@ -16,6 +16,7 @@ var ErrTemporaryDisk = errors.New("the limit of temporary disk space is too smal
 type Temporary struct {
 	dir   string
 	limit int64
+	file  int64 // limit of one file
 
 	mu    sync.Mutex
 	used  int64
@@ -25,7 +26,13 @@ type Temporary struct {
 // NewTemporary makes files in a directory, which is made when it is needed, of at most limit bytes
 // together.
 func NewTemporary(dir string, limit int64) *Temporary {
-	return &Temporary{dir: dir, limit: limit, freed: make(chan struct{})}
+	return &Temporary{dir: dir, limit: limit, file: limit, freed: make(chan struct{})}
+}
+
+// LimitFile lowers what one file may take, and returns t. It is called before the first use.
+func (t *Temporary) LimitFile(bytes int64) *Temporary {
+	t.file = min(bytes, t.limit)
+	return t
 }
 
 // temporaryFile is a file without a name, and the space reserved for it.
@@ -37,8 +44,8 @@ type temporaryFile struct {
 
 // create reserves space, waiting until enough is free, and makes a file.
 func (t *Temporary) create(ctx context.Context, bytes int64) (*temporaryFile, error) {
-	if bytes > t.limit {
-		return nil, fmt.Errorf("%w: %d bytes, the limit is %d", ErrTemporaryDisk, bytes, t.limit)
+	if bytes > t.file {
+		return nil, fmt.Errorf("%w: %d bytes, the limit is %d", ErrTemporaryDisk, bytes, t.file)
 	}
 	if err := t.reserve(ctx, bytes); err != nil {
 		return nil, err

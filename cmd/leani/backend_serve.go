@@ -73,15 +73,19 @@ func (n *storedNode) feed() rpc.Feed {
 	return nil
 }
 
-// newServer makes the RPC server over the history, with threads for heavy queries.
-func (n *storedNode) newServer(lanes int) (*rpc.Server, error) {
+// newServer makes the RPC server over the history, with threads for heavy queries. Fetched history may be nil.
+func (n *storedNode) newServer(lanes int, fetched *fetchedHistory) (*rpc.Server, error) {
+	var onDemand rpc.History // not a nil *fetchedHistory in an interface
+	if fetched != nil {
+		onDemand = fetched
+	}
 	c := n.settings.RPC
 	origins := make([]string, len(c.AllowedOrigins))
 	for i, o := range c.AllowedOrigins {
 		origins[i] = string(o)
 	}
 	return rpc.New(rpc.Options{
-		Store: historyStore{n.history}, Feed: n.feed(), Live: n.liveStatus, Network: n.network, AllowedOrigins: origins,
+		Store: historyStore{n.history}, History: onDemand, Feed: n.feed(), Live: n.liveStatus, Network: n.network, AllowedOrigins: origins,
 		ClientVersion: currentVersion().client(), Logger: n.log.With("component", "rpc"),
 		LaneWorkers: lanes,
 		Limits: rpc.Limits{
@@ -119,10 +123,15 @@ func explainListen(setting string, err error) error {
 }
 
 // serve runs the RPC server and the background work until the context ends, or one of them fails.
-func (n *storedNode) serve(ctx context.Context, ready func(url string)) error {
+func (n *storedNode) serve(ctx context.Context, ready func(url string)) (err error) {
 	lanes := min(n.settings.RawHistory.ReaderConnections, runtime.GOMAXPROCS(0))
-	lowpriority.MakeRoom(lanes + backgroundThreads)
-	server, err := n.newServer(lanes)
+	fetched, err := n.openFetchedHistory(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, fetched.close()) }()
+	lowpriority.MakeRoom(lanes + backgroundThreads + fetched.threads())
+	server, err := n.newServer(lanes, fetched)
 	if err != nil {
 		return err
 	}

@@ -34,6 +34,8 @@ type doctorSettings struct {
 	ChainID uint64         `json:"chainId"`
 	Sources []doctorSource `json:"sources"`
 	RPC     string         `json:"rpc"`
+	// HistoricalMode is what becomes of JSON-RPC requests for blocks that are not kept.
+	HistoricalMode config.HistoricalMode `json:"historicalMode"`
 }
 
 type doctorSource struct {
@@ -99,7 +101,8 @@ func reportOf(path string, cfg *config.Config, err error) doctorReport {
 	}
 	r.Valid = true
 	r.Warnings = append(r.Warnings, cfg.Warnings...)
-	s := &doctorSettings{DataDir: cfg.DataDir, Chain: cfg.Chain.Name, ChainID: cfg.Chain.ChainID, RPC: cfg.RPC.HTTPBind.String()}
+	s := &doctorSettings{DataDir: cfg.DataDir, Chain: cfg.Chain.Name, ChainID: cfg.Chain.ChainID, RPC: cfg.RPC.HTTPBind.String(),
+		HistoricalMode: cfg.RPC.HistoricalMode}
 	for _, src := range sourcesInOrder(cfg) {
 		s.Sources = append(s.Sources, doctorSource{src.ID, string(src.Kind), src.Priority, string(src.Claim()), src.Place(), src.Folder})
 	}
@@ -118,6 +121,9 @@ func printSettings(a *app, cfg *config.Config) error {
 	}
 	fmt.Fprintf(&b, "  JSON-RPC  http://%s\n", cfg.RPC.HTTPBind)
 	fmt.Fprintf(&b, "            ws://%s\n", cfg.RPC.WSBind)
+	if cfg.RPC.HistoricalMode == config.HistoricalOnDemand {
+		b.WriteString("            blocks that are not kept are fetched on demand\n")
+	}
 	idle, remarks := idleSettings(cfg.Warnings)
 	for _, w := range remarks {
 		fmt.Fprintf(&b, "\n%s %s\n", w.Field, w.Message)

@@ -11,7 +11,7 @@ import (
 // that was not collected yet. docs/configuration.md has it as a table.
 type memoryPlan struct {
 	pageCache     int64 // pages of segment files
-	pipeline      int64 // blocks between source and writer
+	pipeline      int64 // blocks between source and writer, or fetched for answers: a process that serves fills nothing
 	builder       int64 // a segment file being built; there are up to three
 	responses     int   // JSON-RPC responses being built or sent
 	requests      int   // JSON-RPC request bodies being read

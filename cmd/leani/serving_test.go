@@ -163,7 +163,7 @@ func (c *client) call(method, params string) (reply, error) {
 // called.
 func serveWithin(tb testing.TB, n *storedNode) (c *client, stop func()) {
 	tb.Helper()
-	s, err := n.newServer(1)
+	s, err := n.newServer(1, nil)
 	if err != nil {
 		tb.Fatal(err)
 	}

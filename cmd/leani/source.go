@@ -44,9 +44,19 @@ func candidates(c *config.Config, log *slog.Logger) []ingest.Candidate {
 	return list
 }
 
+// mirrorAttempts is how many times a request to a mirror is made before its failure counts, 0 for the default of a fill.
+type mirrorAttempts int
+
+// onDemandAttempts leaves time for the next source.
+const onDemandAttempts mirrorAttempts = 3
+
 // openSource opens a history source. Its errors, and those of its plans, say what to do. closeSource
 // closes it.
 func openSource(ctx context.Context, c *config.Config, entry *config.HistorySource, temporary *ingest.Temporary, log *slog.Logger) (ingest.Source, error) {
+	return openSourceTrying(ctx, c, entry, temporary, 0, log)
+}
+
+func openSourceTrying(ctx context.Context, c *config.Config, entry *config.HistorySource, temporary *ingest.Temporary, attempts mirrorAttempts, log *slog.Logger) (ingest.Source, error) {
 	switch {
 	case entry.Kind == config.SourceArchive:
 		source, err := archive.OpenSource(entry.Manifest, c.Chain.ChainID)
@@ -58,6 +68,7 @@ func openSource(ctx context.Context, c *config.Config, entry *config.HistorySour
 		mirror, err := ingest.OpenEraMirror(ctx, entry.Endpoint, c.Chain.FilePrefix(), temporary, remote.Options{
 			AllowInsecure: entry.AllowInsecureHTTP,
 			Connections:   c.Budgets.SourceConcurrency,
+			Attempts:      int(attempts),
 			Retrying: func(err error, wait time.Duration) {
 				log.Warn("history source does not deliver and is asked again", "source", entry.ID, "error", err, "wait", wait.Round(time.Millisecond))
 			},

@@ -153,6 +153,8 @@ func (v *fakeView) LoadBlock(ctx context.Context, number uint64, parts chain.Par
 	dst.BlockRef = src.BlockRef
 	if parts&chain.PartHeader != 0 {
 		dst.Header = src.Header
+	} else if !v.s.recent.Contains(number) { // as files do
+		dst.ParentHash = common.Hash{}
 	}
 	if parts&chain.PartTransactions != 0 {
 		dst.Transactions = append(dst.Transactions, src.Transactions...)

@@ -112,7 +112,7 @@ func holds(coverage []chain.Range, number uint64) bool {
 // refOf gives the names of a block that the view holds.
 func (c *call) refOf(number uint64) (chain.BlockRef, error) {
 	c.loaded = true
-	if err := c.view.LoadBlock(c.context(), number, 0, &c.block); err != nil {
+	if err := c.view.LoadBlock(c.context(), number, chain.PartHeader, &c.block); err != nil {
 		return chain.BlockRef{}, fmt.Errorf("load block %d: %w", number, err)
 	}
 	return c.block.BlockRef, nil

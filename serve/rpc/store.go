@@ -43,7 +43,8 @@ type View interface {
 	// LocateTransaction finds a transaction of a retained canonical block.
 	LocateTransaction(hash common.Hash) (number uint64, index uint32, ok bool, err error)
 
-	// LoadBlock resets dst and fills it with the block's reference and the given parts.
+	// LoadBlock resets dst and fills it with the block's reference and the given parts. The parent hash is sure to be there only
+	// with chain.PartHeader.
 	// chain.PartSenders fills dst.Senders for every transaction, recovering them if need be.
 	// The data is valid until Close.
 	LoadBlock(ctx context.Context, number uint64, parts chain.Parts, dst *chain.Block) error

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/leani-go/leani/chain"
+)
+
+// onDemand makes a node fetch blocks that it does not retain.
+func (l *lab) onDemand() { l.set("rpc", "historical_mode", `"on_demand"`) }
+
+// contents is what a store holds of blocks: its data files with their sizes, and the rows of its database. What serve derives
+// from blocks in the background, senders and merged indexes, is left out.
+func (l *lab) contents() string {
+	l.tb.Helper()
+	var b strings.Builder
+	data := filepath.Join(l.data(), "segments", "data")
+	for _, name := range readDir(l.tb, data) {
+		info, err := os.Stat(filepath.Join(data, name))
+		if err != nil {
+			l.tb.Fatal(err)
+		}
+		fmt.Fprintln(&b, name, info.Size(), info.ModTime())
+	}
+	for row := range strings.Lines(l.must("db", "keys")) {
+		if !strings.Contains(row, "senders") && !strings.Contains(row, "segment/index") {
+			b.WriteString(row)
+		}
+	}
+	return b.String()
+}
+
+// equalAnswers requires that both nodes answer calls alike, byte by byte, and not with an error.
+func equalAnswers(t *testing.T, full, part *client, calls [][2]string) {
+	t.Helper()
+	for _, call := range calls {
+		body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":%s}`, call[0], call[1])
+		want, err := full.post(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := part.post(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(got) != string(want) || strings.Contains(string(got), `"error"`) {
+			t.Errorf("%s\ngot  %.300s\nwant %.300s", body, got, want)
+		}
+	}
+}
+
+// blockCalls are the calls about a block by number.
+func blockCalls(number uint64) [][2]string {
+	return [][2]string{
+		{"eth_getBlockByNumber", fmt.Sprintf(`["%#x",false]`, number)},
+		{"eth_getBlockByNumber", fmt.Sprintf(`["%#x",true]`, number)},
+		{"eth_getBlockReceipts", fmt.Sprintf(`["%#x"]`, number)},
+		{"eth_getBlockTransactionCountByNumber", fmt.Sprintf(`["%#x"]`, number)},
+		{"eth_getTransactionByBlockNumberAndIndex", fmt.Sprintf(`["%#x","0x0"]`, number)},
+		{"eth_getTransactionByBlockNumberAndIndex", fmt.Sprintf(`["%#x","0xffff"]`, number)},
+	}
+}
+
+func logsCall(from, to uint64, rest string) [2]string {
+	return [2]string{"eth_getLogs", fmt.Sprintf(`[{"fromBlock":"%#x","toBlock":"%#x"%s}]`, from, to, rest)}
+}
+
+// A node that retains one block answers what one answers that retains all, from the same folder of era files, and
+// keeps nothing of it. (ARC-062, RPC-140, RPC-146, RPC-202)
+func TestOnDemand(t *testing.T) {
+	t.Parallel()
+	full, part := newLab(t, bundled(t)), newLab(t, bundled(t))
+	for _, s := range bundledSpans {
+		full.must(fillArgs(s)...)
+	}
+	last := bundledSpans[len(bundledSpans)-1]
+	part.must(fillArgs(chain.Range{From: last.To - 1, To: last.To})...)
+	before := part.contents()
+	part.onDemand()
+
+	fullServer, partServer := full.serve(), part.serve()
+	var calls [][2]string
+	for _, s := range bundledSpans {
+		for n := s.From; n < s.To; n++ {
+			calls = append(calls, blockCalls(n)...)
+		}
+		calls = append(calls, logsCall(s.From, s.To-1, ""), logsCall(s.From, s.From, `,"topics":["0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"]`))
+	}
+	asking := newClient(partServer.url)
+	equalAnswers(t, newClient(fullServer.url), asking, calls)
+	for _, refused := range []struct{ method, params, reason string }{
+		{"eth_getBlockByNumber", `["0x1",false]`, "no_viable_historical_source"},
+		{"eth_getLogs", fmt.Sprintf(`[{"fromBlock":"0x1","toBlock":"%#x"}]`, last.To-1), "historical_request_range_exceeded"},
+	} {
+		r, err := asking.call(refused.method, refused.params)
+		if err != nil || r.Error == nil || !strings.Contains(string(r.Error.Data), `"`+refused.reason+`"`) {
+			t.Errorf("%s %s: got %+v, %v, want %s", refused.method, refused.params, r, err, refused.reason)
+		}
+	}
+	full.stopped(fullServer)
+	part.stopped(partServer)
+	if after := part.contents(); after != before {
+		t.Errorf("the store is not what it was: before\n%s\nafter\n%s", before, after)
+	}
+	part.clean()
+	if names, err := os.ReadDir(filepath.Join(part.data(), "temporary")); err == nil && len(names) > 0 {
+		t.Errorf("temporary files are left: %v", names)
+	}
+}
+
+// A node with holes answers log queries across them as one without. (RPC-133, RPC-147)
+func TestOnDemandAcrossHoles(t *testing.T) {
+	t.Parallel()
+	c := chainlab(t)
+	full, part := newLab(t, c), newLab(t, c)
+	full.must(fillArgs(c.blocks)...)
+	for _, r := range []chain.Range{{From: 0, To: 10}, {From: 200, To: 300}, {From: 301, To: 302}, {From: 500, To: 600}, {From: 795, To: 801}} {
+		part.must(fillArgs(r)...)
+	}
+	before := part.contents()
+	part.onDemand()
+	fullServer, partServer := full.serve(), part.serve()
+	rng := rand.New(rand.NewPCG(7, 7))
+	calls := [][2]string{
+		logsCall(0, 1, ""), logsCall(199, 301, ""), logsCall(299, 303, ""), logsCall(794, 800, ""),
+		logsCall(0, 800, `,"address":"0x00000000000000000000000000000000000000ff"`),
+		logsCall(0, 800, `,"topics":["0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"]`),
+		logsCall(0, 800, ""), // too many, with a proposal
+	}
+	for range 20 {
+		from := rng.Uint64N(801)
+		to := min(800, from+rng.Uint64N(60))
+		calls = append(calls, logsCall(from, to, ""))
+		calls = append(calls, blockCalls(from)...)
+	}
+	a, b := newClient(fullServer.url), newClient(partServer.url)
+	for _, call := range calls {
+		body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":%s}`, call[0], call[1])
+		want, err := a.post(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := b.post(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(got) != string(want) || strings.Contains(string(got), "-32004") {
+			t.Errorf("%s\ngot  %.300s\nwant %.300s", body, got, want)
+		}
+	}
+	full.stopped(fullServer)
+	part.stopped(partServer)
+	if after := part.contents(); after != before {
+		t.Errorf("the store is not what it was: before\n%s\nafter\n%s", before, after)
+	}
+}

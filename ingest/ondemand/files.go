@@ -1,0 +1,237 @@
+package ondemand
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/leani-go/leani/ingest"
+	"github.com/leani-go/leani/ingest/era"
+)
+
+// identity is what the system says about a file. While it stays the same, so does what was proved.
+type identity struct {
+	device, inode uint64
+	bytes         int64
+	changed       time.Time
+}
+
+// identify asks the system about a file; symbolic links are followed.
+func identify(name string) (identity, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return identity{}, err
+	}
+	id := identity{bytes: info.Size(), changed: info.ModTime()}
+	id.device, id.inode = system(info)
+	return id, nil
+}
+
+// fileCache keeps proved files open. It is safe for concurrent use.
+type fileCache struct {
+	idle   int // how many files are kept that nobody reads
+	copies int // how many copied files may be open
+	now    func() time.Time
+
+	copying chan struct{} // capacity 1: held by who makes a copy
+
+	mu      sync.Mutex
+	entries map[fileKey]*fileEntry // guarded by mu
+	clock   uint64                 // counts uses; guarded by mu
+}
+
+type fileKey struct {
+	source *source
+	name   string
+}
+
+// fileEntry is what is known of one file of a source.
+type fileEntry struct {
+	turn chan struct{} // capacity 1: held by who opens and proves
+
+	file *provedFile // nil when it is not open; guarded by the cache's mu
+
+	// Of the last proof that failed; guarded by turn.
+	bad      error
+	badID    identity
+	badUntil time.Time // of a copied file, which has no identity
+}
+
+// provedFile is an open file whose content was proved.
+type provedFile struct {
+	ingest.File
+	key  fileKey
+	id   identity
+	uses int    // guarded by the cache's mu
+	used uint64 // when, by the cache's clock; guarded by its mu
+	gone bool   // another file took its place; guarded by the cache's mu
+}
+
+// badFor is how long the failure of a file without identity is remembered.
+const badFor = time.Minute
+
+// get gives a proved file, which the caller puts back. open opens it and must not be called twice at a time.
+func (c *fileCache) get(ctx context.Context, key fileKey, open func() (ingest.File, error)) (*provedFile, error) {
+	e := c.entry(key)
+	select {
+	case e.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	defer func() { <-e.turn }()
+
+	var id identity
+	if !key.source.Copied {
+		var err error
+		if id, err = identify(key.name); err != nil {
+			return nil, fmt.Errorf("read history: %w", err)
+		}
+	}
+	if f := c.take(e, id); f != nil {
+		return f, nil
+	}
+	if e.bad != nil && (key.source.Copied && c.now().Before(e.badUntil) || !key.source.Copied && id == e.badID) {
+		return nil, &rememberedError{e.bad}
+	}
+	e.bad = nil
+	if key.source.Copied {
+		// One copy is made at a time, so that the room which is made for it is there.
+		select {
+		case c.copying <- struct{}{}:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		defer func() { <-c.copying }()
+		c.trim(c.idle, c.copies-1)
+	}
+	f, err := c.prove(ctx, key, id, open)
+	if err != nil {
+		if ctx.Err() == nil && reasonOf(err) != Failed {
+			e.bad, e.badID, e.badUntil = err, id, c.now().Add(badFor)
+		}
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e.file = f
+	c.clock++
+	f.uses, f.used = 1, c.clock
+	return f, nil
+}
+
+// rememberedError is the failure of a file that was met before.
+type rememberedError struct{ err error }
+
+func (e *rememberedError) Error() string { return e.err.Error() }
+func (e *rememberedError) Unwrap() error { return e.err }
+
+func (c *fileCache) entry(key fileKey) *fileEntry {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.entries[key]
+	if e == nil {
+		e = &fileEntry{turn: make(chan struct{}, 1)}
+		c.entries[key] = e
+	}
+	return e
+}
+
+// take gives the open file of an entry if it is still the one with the identity.
+func (c *fileCache) take(e *fileEntry, id identity) *provedFile {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f := e.file
+	switch {
+	case f == nil:
+		return nil
+	case f.id == id:
+		c.clock++
+		f.uses++
+		f.used = c.clock
+		return f
+	}
+	e.file, f.gone = nil, true
+	if f.uses == 0 {
+		_ = f.Close() // was only read
+	}
+	return nil
+}
+
+// prove opens and proves a file.
+func (c *fileCache) prove(ctx context.Context, key fileKey, id identity, open func() (ingest.File, error)) (*provedFile, error) {
+	file, err := open()
+	if err != nil {
+		return nil, err
+	}
+	if err = file.Prove(ctx); err == nil && !key.source.Copied {
+		var after identity
+		if after, err = identify(key.name); err == nil && after != id {
+			err = fmt.Errorf("%s was changed while it was proved", key.name)
+		}
+	}
+	if err == nil {
+		return &provedFile{File: file, key: key, id: id}, nil
+	}
+	var digest *era.DigestError
+	if errors.As(err, &digest) && ctx.Err() == nil && key.source.locate != nil {
+		key.source.locate(key.name, file, err) // closes it
+		return nil, err
+	}
+	return nil, errors.Join(err, file.Close())
+}
+
+// put gives a file back.
+func (c *fileCache) put(f *provedFile) {
+	c.mu.Lock()
+	f.uses--
+	if f.gone && f.uses == 0 {
+		_ = f.Close() // was only read
+	}
+	c.mu.Unlock()
+	c.trim(c.idle, c.copies)
+}
+
+// trim closes files that nobody reads, those first that were not read for longest, until at most idle of them are left,
+// and at most copies copied files in all.
+func (c *fileCache) trim(idle, copies int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for {
+		var oldest, oldestCopy *fileEntry
+		unused, copied := 0, 0
+		for key, e := range c.entries {
+			f := e.file
+			if f == nil {
+				continue
+			}
+			if key.source.Copied {
+				copied++
+			}
+			if f.uses > 0 {
+				continue
+			}
+			unused++
+			if oldest == nil || f.used < oldest.file.used {
+				oldest = e
+			}
+			if key.source.Copied && (oldestCopy == nil || f.used < oldestCopy.file.used) {
+				oldestCopy = e
+			}
+		}
+		victim := oldest
+		switch {
+		case copied > copies && oldestCopy != nil:
+			victim = oldestCopy
+		case unused <= idle || oldest == nil:
+			return
+		}
+		_ = victim.file.Close() // was only read
+		victim.file = nil
+	}
+}
+
+// close closes all files. Nobody reads any more.
+func (c *fileCache) close() { c.trim(0, 0) }

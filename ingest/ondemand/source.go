@@ -1,0 +1,117 @@
+package ondemand
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/leani-go/leani/chain"
+	"github.com/leani-go/leani/ingest"
+)
+
+// source is a Source with what is known of it.
+type source struct {
+	Source
+	// locate, if set, looks for the damage in a file and closes it.
+	locate func(name string, file ingest.File, difference error)
+	now    func() time.Time
+
+	turn   chan struct{} // capacity 1: methods of a source are called by one goroutine at a time
+	opened ingest.Source // nil before it is needed; guarded by turn
+	since  time.Time     // guarded by turn
+	failed time.Time     // when it could not be read the last time; guarded by the Fetcher's mu
+}
+
+const (
+	// renewAfter is how old the list of a source's files has to be to be read again when blocks are missing in it.
+	renewAfter = time.Minute
+	// asideFor is how long a source that could not be read is asked after the others.
+	asideFor = 30 * time.Second
+)
+
+// enter takes the turn.
+func (s *source) enter(ctx context.Context) error {
+	select {
+	case s.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (s *source) leave() { <-s.turn }
+
+// plan finds the files of runs. Blocks that no file has are an error.
+func (s *source) plan(ctx context.Context, runs []chain.Range) ([]ingest.Extent, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	for {
+		if s.opened == nil {
+			opened, err := s.Open(ctx)
+			if err != nil {
+				return nil, err
+			}
+			s.opened, s.since = opened, s.now()
+		}
+		extents, err := s.planOpen(ctx, runs)
+		var holes ingest.Holes
+		if errors.As(err, &holes) && s.now().Sub(s.since) >= renewAfter {
+			if err := s.close(); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		return extents, err
+	}
+}
+
+func (s *source) planOpen(ctx context.Context, runs []chain.Range) ([]ingest.Extent, error) {
+	var all []ingest.Extent
+	for _, r := range runs {
+		extents, err := s.opened.Plan(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		next := r.From
+		for _, e := range extents {
+			if e.Range.Empty() || e.Range.From != next || e.Range.To > r.To {
+				return nil, fmt.Errorf("BUG: source plans %v of %s where block %d of %v is next", e.Range, e.File, next, r)
+			}
+			next = e.Range.To
+		}
+		if next != r.To {
+			return nil, fmt.Errorf("BUG: source plans up to block %d of %v", next, r)
+		}
+		all = append(all, extents...)
+	}
+	return all, nil
+}
+
+// openFile opens a file that plan named.
+func (s *source) openFile(ctx context.Context, name string, limits ingest.Limits) (ingest.File, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	if s.opened == nil { // closed since, to read its list anew
+		return nil, fmt.Errorf("open %s: the list of files is being read again", name)
+	}
+	return s.opened.Open(ctx, name, limits)
+}
+
+// close closes the source. The turn is held, or nobody uses it any more.
+func (s *source) close() error {
+	closer, ok := s.opened.(io.Closer)
+	s.opened = nil
+	if !ok {
+		return nil
+	}
+	if err := closer.Close(); err != nil {
+		return fmt.Errorf("close source %s: %w", s.ID, err)
+	}
+	return nil
+}
