@@ -62,3 +62,34 @@ func procField(path, label string) int64 {
 	}
 	return n
 }
+
+// PeakMemoryOf is PeakMemory of another process, 0 where the system does not tell.
+func PeakMemoryOf(pid int) int64 {
+	return max(0, procField("/proc/"+strconv.Itoa(pid)+"/status", "VmHWM:")<<10)
+}
+
+// MemoryOf is the resident set of a process, 0 where the system does not tell.
+func MemoryOf(pid int) int64 {
+	return max(0, procField("/proc/"+strconv.Itoa(pid)+"/status", "VmRSS:")<<10)
+}
+
+// clockTick is the unit of times in /proc/PID/stat on all systems that Go supports (see proc(5), USER_HZ).
+const clockTick = 10 * time.Millisecond
+
+// ProcessorTimeOf is ProcessorTime of another process, 0 where the system does not tell.
+func ProcessorTimeOf(pid int) time.Duration {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return 0
+	}
+	_, text, _ = bytes.Cut(text, []byte(") ")) // behind the name of the program
+	fields := bytes.Fields(text)
+	var ticks int64
+	for _, i := range []int{11, 12} { // utime and stime
+		if i < len(fields) {
+			n, _ := strconv.ParseInt(string(fields[i]), 10, 64)
+			ticks += n
+		}
+	}
+	return time.Duration(ticks) * clockTick
+}

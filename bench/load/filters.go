@@ -1,0 +1,119 @@
+package load
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/leani-go/leani/chain"
+)
+
+// filterCount is how many different filters are subscribed to.
+const filterCount = 512
+
+// filterObject is a filter as JSON-RPC has it.
+func filterObject(f *chain.LogFilter) (map[string]any, error) {
+	object := make(map[string]any)
+	switch len(f.Addresses) {
+	case 0:
+	case 1:
+		object["address"] = f.Addresses[0]
+	default:
+		object["address"] = f.Addresses
+	}
+	if len(f.Topics) > 0 {
+		topics := make([]any, len(f.Topics))
+		for i, t := range f.Topics {
+			switch len(t) {
+			case 0:
+			case 1:
+				topics[i] = t[0]
+			default:
+				topics[i] = t
+			}
+		}
+		object["topics"] = topics
+	}
+	return object, nil
+}
+
+// callOf is a call with one parameter.
+func callOf(method string, parameter any) ([]byte, error) {
+	text, err := json.Marshal([]any{parameter})
+	if err != nil {
+		return nil, err
+	}
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":%q,"params":%s}`, method, text), nil
+}
+
+// makeFilters draws filters of many shapes from the logs of some blocks, so that most of them match now and then. Of a
+// hundred, one selects a busy contract whole, and some nothing at all.
+func (s *scenario) makeFilters(random *rand.Rand) error {
+	log := func() *chain.Log {
+		for {
+			b := s.history[random.IntN(len(s.history))]
+			if len(b.Logs) == 0 {
+				continue
+			}
+			if l := &b.Logs[random.IntN(len(b.Logs))]; l.NumTopics > 1 {
+				return l
+			}
+		}
+	}
+	some := func(n int, of func(l *chain.Log) common.Hash) (list []common.Hash) {
+		for range n {
+			list = append(list, of(log()))
+		}
+		return list
+	}
+	topic := func(i int) func(l *chain.Log) common.Hash {
+		return func(l *chain.Log) common.Hash {
+			for int(l.NumTopics) <= i {
+				l = log()
+			}
+			return *l.Topics[i]
+		}
+	}
+	for range filterCount {
+		var f chain.LogFilter
+		l := log()
+		switch shape := random.IntN(100); {
+		case shape < 1: // a contract, whatever it does
+			f.Addresses = []common.Address{*l.Address}
+		case shape < 35: // an account at a contract
+			f.Addresses = []common.Address{*l.Address}
+			f.Topics = [][]common.Hash{{*l.Topics[0]}, {*l.Topics[1]}}
+		case shape < 55: // what an account sends
+			f.Topics = [][]common.Hash{{*l.Topics[0]}, {*l.Topics[1]}}
+		case shape < 70: // what some accounts get, with any event
+			f.Topics = [][]common.Hash{nil, nil, some(5, topic(2))}
+		case shape < 80: // events of an account at one of many contracts
+			for range 50 {
+				f.Addresses = append(f.Addresses, *log().Address)
+			}
+			f.Topics = [][]common.Hash{nil, some(3, topic(1))}
+		case shape < 90: // alternatives at several positions
+			f.Topics = [][]common.Hash{some(3, topic(0)), some(20, topic(1)), some(20, topic(2))}
+		case shape < 95: // a topic where no log has one
+			f.Topics = [][]common.Hash{nil, nil, nil, {common.BigToHash(common.Big1)}}
+		default: // a contract that is not there
+			f.Addresses = []common.Address{common.BytesToAddress(l.Topics[1][:])}
+			f.Addresses[0][0] ^= 0xff
+		}
+		object, err := filterObject(&f)
+		if err != nil {
+			return err
+		}
+		params, err := json.Marshal([]any{"logs", object})
+		if err != nil {
+			return err
+		}
+		s.filters = append(s.filters, &followed{params: params, filter: f})
+	}
+	return nil
+}
+
+// filterOf is the number of the filter that a subscription of a socket has.
+func filterOf(socket, subscription int) int { return (socket*127 + subscription*31) % filterCount }
