@@ -3,7 +3,11 @@ import { Contract, JsonRpcProvider, WebSocketProvider, id, zeroPadValue } from '
 import { erc20, failures, pick, say, serve, topics } from './lines.mjs'
 
 // The client remembers answers for a quarter of a second by default; a test asks for what has changed meanwhile.
-const provider = new JsonRpcProvider(process.env.LEANI_HTTP, undefined, { cacheTimeout: -1, pollingInterval: 20 })
+const options = { cacheTimeout: -1, pollingInterval: 20 }
+const provider =
+  process.env.LEANI_OVER === 'ws'
+    ? new WebSocketProvider(process.env.LEANI_WS, undefined, options)
+    : new JsonRpcProvider(process.env.LEANI_HTTP, undefined, options)
 
 const header = (block) =>
   pick(block, 'number', 'hash', 'parentHash', 'timestamp', 'gasUsed', 'gasLimit', 'baseFeePerGas', 'miner', 'extraData', 'stateRoot',
@@ -36,7 +40,7 @@ const receipt = (r) => ({
 
 const block = ({ number, hash, tag }) => hash ?? tag ?? number
 
-/** Error members as the application sees them: ethers keeps the node's own under error. */
+/** An error as the application sees it: ethers keeps that of the node as a member. */
 function describe(error) {
   const own = error.error ?? error.info?.error
   return { class: error.code, code: own?.code, message: own?.message, data: own?.data ?? null }
@@ -105,35 +109,40 @@ await serve({
       },
       describe,
     ),
-  unavailable: ({ hash }) =>
+  unavailable: ({ below, hash, beyond }) =>
     failures(
       {
         pending: () => provider.getBlock('pending'),
         finalized: () => provider.getBlock('finalized'),
-        hash: () => provider.getLogs({ blockHash: hash }),
+        number: () => provider.getBlock(below),
+        hash: () => provider.getBlock(hash),
+        transaction: () => provider.getTransaction(hash),
+        receipt: () => provider.getTransactionReceipt(hash),
+        logs: () => provider.getLogs({ blockHash: hash }),
+        range: () => provider.getLogs({ fromBlock: below, toBlock: 'latest' }),
+        beyond: () => provider.getLogs({ fromBlock: beyond, toBlock: beyond }),
       },
       describe,
     ),
   tooMany: async ({ fromBlock, toBlock }) =>
     (await failures({ logs: () => provider.getLogs({ fromBlock, toBlock }) }, describe)).logs,
-  async watch({ transport, address }) {
-    const watched = transport === 'ws' ? new WebSocketProvider(process.env.LEANI_WS, undefined, { cacheTimeout: -1 }) : provider
+  async watch({ address }) {
     // ethers tells nobody of logs that are removed: it looks which blocks with logs are gone when there is a new block.
     const holding = new Map()
-    await watched.on('block', async (number) => {
+    await provider.on('block', async (number) => {
       say('block', { number })
       for (const [hash, height] of holding) {
-        const block = await watched.getBlock(height)
+        const block = await provider.getBlock(height)
         if (block?.hash !== hash && holding.delete(hash)) say('gone', { hash })
       }
     })
-    const contract = new Contract(address, erc20, watched)
+    const contract = new Contract(address, erc20, provider)
     await contract.on('Transfer', (from, to, value, { log: found }) => {
       holding.set(found.blockHash, found.blockNumber)
       say('log', log(found))
     })
     // Over WebSocket it sends the subscriptions and waits for no answer; one connection is answered in order.
-    await watched.send('eth_blockNumber', [])
+    await provider.send('eth_blockNumber', [])
     return null
   },
 })

@@ -35,7 +35,7 @@ func TestFollow(t *testing.T) {
 			c := harness.Chainlab(t)
 			n := harness.Start(c, harness.Options{Filled: filled})
 			token := busiest(c.Span(older, newer))
-			f.start(t, client(t, f.script, n), token, c.Block(filled-1))
+			f.start(t, client(t, f.script, f.transport, n), token, c.Block(filled-1))
 			chain := []*harness.Block{c.Block(filled), c.Block(filled + 1), c.Block(filled + 2)}
 			for i, b := range chain {
 				n.Apply(b)

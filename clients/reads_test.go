@@ -23,13 +23,29 @@ func TestMain(m *testing.M) { os.Exit(harness.Main(m)) }
 // The scripts, one for each client.
 var scripts = []string{"viem", "ethers", "web3"}
 
+// transports are how they speak with a node.
+var transports = []string{"http", "ws"}
+
 // client starts a script against a node.
-func client(t *testing.T, name string, n *harness.Node) *harness.Session {
+func client(t *testing.T, name, transport string, n *harness.Node) *harness.Session {
 	t.Helper()
 	harness.NodeModules(t, ".")
-	s := harness.Script(t, ".", name+".mjs", "LEANI_HTTP="+n.HTTP, "LEANI_WS="+n.WebSocket)
+	s := harness.Script(t, ".", name+".mjs", "LEANI_HTTP="+n.HTTP, "LEANI_WS="+n.WebSocket, "LEANI_OVER="+transport)
 	s.Expect("ready", nil)
 	return s
+}
+
+// each runs a test with each client, over HTTP and over WebSocket.
+func each(t *testing.T, n *harness.Node, test func(*testing.T, *harness.Session)) {
+	for _, name := range scripts {
+		for _, transport := range transports {
+			t.Run(name+" over "+transport, func(t *testing.T) {
+				s := client(t, name, transport, n)
+				test(t, s)
+				s.End()
+			})
+		}
+	}
 }
 
 // say asks a script and compares what it says.
@@ -53,16 +69,12 @@ func TestReads(t *testing.T) {
 	c := harness.Chainlab(t)
 	n := harness.Start(c, harness.Options{Filled: filled})
 	n.Apply(c.Span(filled, newer)...)
-	for _, name := range scripts {
-		t.Run(name, func(t *testing.T) {
-			s := client(t, name, n)
-			readBlocks(t, c, s)
-			readTransactions(t, c, s)
-			readLogs(t, c, s)
-			readFees(t, c, s)
-			s.End()
-		})
-	}
+	each(t, n, func(t *testing.T, s *harness.Session) {
+		readBlocks(t, c, s)
+		readTransactions(t, c, s)
+		readLogs(t, c, s)
+		readFees(t, c, s)
+	})
 }
 
 func readBlocks(t *testing.T, c *harness.Chain, s *harness.Session) {

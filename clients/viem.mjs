@@ -5,11 +5,18 @@ import { erc20, failures, pick, say, serve, until } from './lines.mjs'
 
 // The methods that were called over HTTP: whoever polls tells nobody when it has begun.
 const called = new Set()
-const onFetchRequest = (_, { body }) => void called.add(JSON.parse(body).method)
+let polled // the filter that was asked for changes
+const onFetchRequest = (_, { body }) => {
+  const { method, params } = JSON.parse(body)
+  called.add(method)
+  if (method === 'eth_getFilterChanges') polled = params[0]
+}
 
-const overHTTP = createPublicClient({ transport: http(process.env.LEANI_HTTP, { onFetchRequest }), pollingInterval: 20 })
-const overWebSocket = createPublicClient({ transport: webSocket(process.env.LEANI_WS) })
-const client = overHTTP
+// By itself viem repeats calls that a limit ends.
+const retryCount = 0
+const overHTTP = createPublicClient({ transport: http(process.env.LEANI_HTTP, { onFetchRequest, retryCount }), pollingInterval: 20 })
+const overWebSocket = createPublicClient({ transport: webSocket(process.env.LEANI_WS, { retryCount }) })
+const client = process.env.LEANI_OVER === 'ws' ? overWebSocket : overHTTP
 
 const [transfer, approval] = erc20
 const number = (n) => (n === undefined ? undefined : BigInt(n))
@@ -43,10 +50,10 @@ const receipt = (r) => ({
 
 const block = (where) => ({ blockNumber: number(where.number), blockHash: where.hash, blockTag: where.tag })
 
-/** Error members as the application sees them: viem wraps the node's error, which walk finds. */
+/** An error as the application sees it: viem wraps that of the node, and walk finds it. */
 function describe(error) {
   const own = error.walk((e) => e?.code !== undefined)
-  return { class: error.name, code: own?.code, message: own?.details ?? own?.message, data: own?.walk?.((e) => e?.data !== undefined)?.data ?? null }
+  return { class: own?.name, code: own?.code, message: own?.details, data: own?.walk((e) => e?.data !== undefined)?.data ?? null }
 }
 
 const filterOf = ({ address, events = [], from, to, fromBlock, toBlock, blockHash }) => ({
@@ -117,7 +124,7 @@ await serve({
     const history = await client.getFeeHistory({ blockCount: blocks, blockNumber: number(newest), rewardPercentiles: percentiles })
     return pick(history, 'oldestBlock', 'baseFeePerGas', 'gasUsedRatio', 'reward')
   },
-  refused: ({ address, hash }) =>
+  refused: ({ address }) =>
     failures(
       {
         call: () => client.call({ to: address, data: '0x70a08231' }),
@@ -132,12 +139,18 @@ await serve({
       },
       describe,
     ),
-  unavailable: ({ hash, beyond }) =>
+  unavailable: ({ below, hash, beyond }) =>
     failures(
       {
         pending: () => client.getBlock({ blockTag: 'pending' }),
         finalized: () => client.getBlock({ blockTag: 'finalized' }),
-        hash: () => client.getLogs({ blockHash: hash }),
+        number: () => client.getBlock({ blockNumber: number(below) }),
+        hash: () => client.getBlock({ blockHash: hash }),
+        transaction: () => client.getTransaction({ hash }),
+        receipt: () => client.getTransactionReceipt({ hash }),
+        logs: () => client.getLogs({ blockHash: hash }),
+        range: () => client.getLogs({ fromBlock: number(below), toBlock: 'latest' }),
+        beyond: () => client.getLogs({ fromBlock: number(beyond), toBlock: number(beyond) }),
       },
       describe,
     ),
@@ -146,7 +159,7 @@ await serve({
   async split(request) {
     const asked = []
     const found = await split(request, asked)
-    return { asked, logs: found.map((l) => [l.blockNumber, l.logIndex]) }
+    return { asked, logs: found.map((l) => [BigInt(l.blockNumber), BigInt(l.logIndex)]) }
   },
   async filter({ name, address }) {
     filters.set(name, await (address ? client.createEventFilter({ address }) : client.createBlockFilter()))
@@ -156,9 +169,14 @@ await serve({
     const changes = await client.getFilterChanges({ filter: filters.get(name) })
     return changes.map((change) => (typeof change === 'string' ? change : log(change)))
   },
+  async forget({ name }) {
+    const filter = filters.get(name)
+    const uninstalled = await client.uninstallFilter({ filter })
+    return { uninstalled, ...(await failures({ after: () => client.getFilterChanges({ filter }) }, describe)) }
+  },
   async watch({ transport, address }) {
     const watcher = transport === 'ws' ? overWebSocket : overHTTP
-    const onError = (error) => say('error', error.message)
+    const onError = (error) => say('error', describe(error))
     watching.push(
       watcher.watchBlocks({ onBlock: (b) => say('block', header(b)), onError, emitMissed: true }),
       watcher.watchEvent({ address, event: transfer, onLogs: (logs) => logs.forEach((l) => say('log', log(l))), onError }),
@@ -171,8 +189,12 @@ await serve({
     }
     return null
   },
-  async unwatch() {
-    for (const stop of watching.splice(0)) await stop()
+  /** Makes the node forget the filter that watchEvent polls, and waits until there is another one. */
+  async lose() {
+    called.clear()
+    const lost = polled
+    await client.request({ method: 'eth_uninstallFilter', params: [lost] })
+    await until(() => called.has('eth_newFilter') && polled !== lost)
     return null
   },
 })

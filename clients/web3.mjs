@@ -2,7 +2,7 @@
 import { Web3 } from 'web3'
 import { erc20, failures, pick, say, serve, topics } from './lines.mjs'
 
-const web3 = new Web3(process.env.LEANI_HTTP)
+const web3 = new Web3(process.env.LEANI_OVER === 'ws' ? process.env.LEANI_WS : process.env.LEANI_HTTP)
 const { eth } = web3
 
 const header = (block) =>
@@ -29,17 +29,15 @@ const receipt = (r) => ({
 
 const block = ({ number, hash, tag }) => hash ?? tag ?? number
 
-/** Error members as the application sees them: web3 keeps the node's own as cause. */
+/** An error as the application sees it: web3 keeps that of the node as its cause. */
 function describe(error) {
-  const own = error.cause ?? error.innerError ?? error
+  const own = error.cause
   return { class: error.name, code: own?.code, message: own?.message, data: own?.data ?? null }
 }
 
 const { padLeft, sha3 } = web3.utils
 const topicsOf = ({ events = [], from, to }) =>
   topics([events.map((name) => sha3(`${name}(address,address,uint256)`)), ...[from, to].map((list) => list?.map((a) => padLeft(a.toLowerCase(), 64)))])
-
-let watched
 
 await serve({
   async network() {
@@ -95,29 +93,31 @@ await serve({
         nonce: () => eth.getTransactionCount(address),
         estimate: () => eth.estimateGas({ to: address, from: address }),
         gasPrice: () => eth.getGasPrice(),
-        send: () => web3.provider.request({ jsonrpc: '2.0', id: 1, method: 'eth_sendRawTransaction', params: ['0x02'] }).then((r) => {
-          if (r.error) throw r.error
-          return r.result
-        }),
+        send: () => web3.requestManager.send({ method: 'eth_sendRawTransaction', params: ['0x02'] }),
       },
       describe,
     ),
-  unavailable: ({ hash }) =>
+  unavailable: ({ below, hash, beyond }) =>
     failures(
       {
         pending: () => eth.getBlock('pending'),
         finalized: () => eth.getBlock('finalized'),
-        hash: () => eth.getPastLogs({ blockHash: hash }),
+        number: () => eth.getBlock(below),
+        hash: () => eth.getBlock(hash),
+        transaction: () => eth.getTransaction(hash),
+        receipt: () => eth.getTransactionReceipt(hash),
+        logs: () => eth.getPastLogs({ blockHash: hash }),
+        range: () => eth.getPastLogs({ fromBlock: below, toBlock: 'latest' }),
+        beyond: () => eth.getPastLogs({ fromBlock: beyond, toBlock: beyond }),
       },
       describe,
     ),
   tooMany: async ({ fromBlock, toBlock }) => (await failures({ logs: () => eth.getPastLogs({ fromBlock, toBlock }) }, describe)).logs,
   async watch({ address }) {
-    watched = new Web3(process.env.LEANI_WS)
-    const heads = await watched.eth.subscribe('newBlockHeaders')
+    const heads = await eth.subscribe('newBlockHeaders')
     heads.on('data', (head) => say('block', header({ ...head })))
     heads.on('error', (error) => say('error', error.message))
-    const logs = await watched.eth.subscribe('logs', { address, topics: topicsOf({ events: ['Transfer'] }) })
+    const logs = await eth.subscribe('logs', { address, topics: topicsOf({ events: ['Transfer'] }) })
     logs.on('data', (l) => say('log', log(l)))
     logs.on('error', (error) => say('error', error.message))
     return null

@@ -23,8 +23,9 @@ import (
 
 // Options say what Start starts.
 type Options struct {
-	// Filled is the number of blocks, from the genesis on, that are history before the node serves; at least 1.
-	Filled uint64
+	// First is the first block of the node's history, Filled one past the last; there is at least one before the node
+	// serves.
+	First, Filled uint64
 	// Settings are keys of the table [rpc] with their values as TOML, for example "max_log_results": "50".
 	Settings map[string]string
 }
@@ -47,14 +48,14 @@ type Node struct {
 	log bytes.Buffer
 }
 
-// Start makes a node that has the first blocks of a chain as history and follows a script that is empty so far: Apply,
+// Start makes a node that has blocks of a chain as history and follows a script that is empty so far: Apply,
 // Undo and Finalize write it.
 func Start(c *Chain, o Options) *Node {
 	tb := c.tb
 	tb.Helper()
 	n := &Node{tb: tb, chain: c, dir: tb.TempDir(), program: binary.path(tb), exited: make(chan struct{}), heads: make(chan *types.Header, 1<<12)}
 	n.configure(o)
-	n.run("history", "fill", "--from-block", "0", "--to-block", fmt.Sprint(o.Filled-1))
+	n.run("history", "fill", "--from-block", fmt.Sprint(o.First), "--to-block", fmt.Sprint(o.Filled-1))
 	n.serve()
 	tb.Cleanup(func() {
 		if tb.Failed() {

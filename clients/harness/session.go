@@ -75,6 +75,9 @@ func StartSession(tb testing.TB, name string, cmd *exec.Cmd) *Session {
 	return s
 }
 
+// Name is what the process is called in messages: the script's file.
+func (s *Session) Name() string { return s.name }
+
 // lockedWriter takes standard error.
 type lockedWriter struct{ s *Session }
 
