@@ -44,7 +44,7 @@ func TestPonder(t *testing.T) {
 	c := harness.Chainlab(t)
 	harness.NodeModules(t, ".")
 	n := harness.Start(c, harness.Options{Filled: filled, Settings: map[string]string{"max_log_results": maxLogs}})
-	between, ws := newProxy(t, n.WebSocket)
+	between, ws := harness.NewProxy(t, n.WebSocket)
 	p := start(t, "LEANI_HTTP="+n.HTTP, "LEANI_WS="+ws, "LEANI_TOKEN="+token.Hex())
 	canonical := c.Span(0, filled-1)
 
@@ -79,11 +79,11 @@ func TestPonder(t *testing.T) {
 	p.calm(t)
 
 	// Ponder does not hear of these, and finds out by the block that comes once it is connected again.
-	between.cut()
+	between.Cut()
 	p.Await("Closed JSON-RPC WebSocket connection")
 	unheard := c.Branch(canonical[408], 414, token, "unheard")
 	n.ApplyBranch(unheard[:4]...)
-	between.mend()
+	between.Mend()
 	p.Await("Created JSON-RPC WebSocket subscription")
 	n.Apply(unheard[4:]...)
 	follow(unheard)
@@ -157,12 +157,12 @@ func freePort(t *testing.T) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-// calm requires that Ponder had nothing to complain of so far.
+// calm requires that Ponder had nothing to complain of so far, but that no block came, while the test was busy.
 func (p *ponder) calm(t *testing.T) {
 	t.Helper()
 	const warning = 40
 	for _, r := range p.Records() {
-		if r.Level >= warning {
+		if r.Level >= warning && r.Message != "No new block received within expected time" {
 			t.Errorf("Ponder complains: %s", r.Raw)
 		}
 	}
