@@ -16,7 +16,7 @@ import (
 	"github.com/leani-go/leani/chain"
 )
 
-// TestOpenObject: what may not be an object fails the read, whatever lies there.
+// TestOpenObject: what may not be an object fails the read, whatever lies there. SEC-011
 func TestOpenObject(t *testing.T) {
 	folder := t.TempDir()
 	must := func(err error) {

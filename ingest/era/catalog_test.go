@@ -175,6 +175,7 @@ func TestOverlap(t *testing.T) {
 	}
 }
 
+// SEC-011: a list of checksums cannot name a file of another folder.
 func TestCatalogRefuses(t *testing.T) {
 	for _, c := range []struct{ name, catalog, text string }{
 		{"empty", "\n \n", "lists no file"},

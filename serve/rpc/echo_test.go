@@ -97,3 +97,38 @@ func TestCloseReasons(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 }
+
+// TestRebinding: a page whose name was made to point at this machine sends that name as its origin, and is refused; what it
+// gets without an origin is the name of the service. There is no rule for Host.
+//
+// SEC-008
+func TestRebinding(t *testing.T) {
+	s := startServer(t, newFakeStore(t, 3), nil)
+	const post = "POST / HTTP/1.1\r\nHost: rebound.example:8545\r\nContent-Type: application/json\r\nContent-Length: 47\r\n"
+	if len(chainIDCall) != 47 {
+		t.Fatal(len(chainIDCall))
+	}
+	for request, status := range map[string]int{
+		post + "Origin: http://rebound.example:8545\r\n\r\n" + chainIDCall:                            http.StatusForbidden,
+		post + "\r\n" + chainIDCall:                                                                   http.StatusOK,
+		"GET / HTTP/1.1\r\nHost: rebound.example:8545\r\nOrigin: http://rebound.example:8545\r\n\r\n": http.StatusForbidden,
+		"GET / HTTP/1.1\r\nHost: rebound.example:8545\r\n\r\n":                                        http.StatusOK,
+	} {
+		a := s.raw(request)
+		if a.status != status {
+			t.Errorf("%.120q: status %d %s, want %d", request, a.status, a.body, status)
+		}
+		if strings.HasPrefix(request, "GET") && status == http.StatusOK && a.body != `{"service":"leani-json-rpc","jsonrpc":"2.0"}` {
+			t.Errorf("GET without an origin: %s", a.body)
+		}
+	}
+	// A page can send a simple request to any machine without asking: of forms and text there is no call.
+	for _, kind := range []string{"text/plain", "application/x-www-form-urlencoded", "multipart/form-data"} {
+		if a := s.do(http.MethodPost, "["+chainIDCall+"]", "Content-Type", kind); a.status != http.StatusUnsupportedMediaType {
+			t.Errorf("%s: status %d %s", kind, a.status, a.body)
+		}
+	}
+	if a := s.do(http.MethodOptions, "", "Origin", "https://evil.example", "Access-Control-Request-Method", "POST"); a.status < 400 || a.header.Get("Access-Control-Allow-Origin") != "" {
+		t.Errorf("a preflight: status %d %v", a.status, a.header)
+	}
+}
