@@ -24,7 +24,8 @@ type Session struct {
 	stdin  io.WriteCloser
 	lines  chan []byte // closed at the end of standard output
 	exited chan struct{}
-	err    error // once exited
+	err    error  // once exited
+	taken  []byte // a line that Waits took, or nil
 
 	mu     sync.Mutex
 	stderr bytes.Buffer
@@ -110,26 +111,39 @@ func (s *Session) stop() {
 	}
 }
 
-// Next waits for the next message.
-func (s *Session) Next() (name string, value json.RawMessage) {
+// Waits tells whether there is a message for Next, for which it waits a moment.
+func (s *Session) Waits(moment time.Duration) bool {
 	s.tb.Helper()
+	if s.taken != nil {
+		return true
+	}
 	select {
 	case line, more := <-s.lines:
 		if !more {
 			<-s.exited
 			s.tb.Fatalf("%s ended: %v", s.name, s.err)
 		}
-		var message map[string]json.RawMessage
-		if err := json.Unmarshal(line, &message); err != nil || len(message) != 1 {
-			s.tb.Fatalf("%s says %.2000s: no object with one member: %v", s.name, line, err)
-		}
-		for name, value = range message {
-		}
-		return name, value
-	case <-time.After(Patience):
+		s.taken = line
+		return true
+	case <-time.After(moment):
+		return false
+	}
+}
+
+// Next waits for the next message.
+func (s *Session) Next() (name string, value json.RawMessage) {
+	s.tb.Helper()
+	if !s.Waits(Patience) {
 		s.tb.Fatalf("%s says nothing", s.name)
 	}
-	panic("BUG: Fatalf returned")
+	var message map[string]json.RawMessage
+	if err := json.Unmarshal(s.taken, &message); err != nil || len(message) != 1 {
+		s.tb.Fatalf("%s says %.2000s: no object with one member: %v", s.name, s.taken, err)
+	}
+	s.taken = nil
+	for name, value = range message {
+	}
+	return name, value
 }
 
 // Expect waits for the next message, which has to be of this name, and decodes its value unless into is nil.
