@@ -25,6 +25,7 @@ type fakeStore struct {
 	finalized *chain.BlockRef
 	attested  *chain.BlockRef
 	recent    chain.Range
+	head      *uint64 // instead of the highest block of the coverage
 
 	// Hooks; nil does nothing.
 	onView func() error
@@ -76,6 +77,9 @@ func (v *fakeView) Close() {
 
 func (v *fakeView) Head() (number uint64, ok bool) {
 	defer v.use()()
+	if v.s.head != nil {
+		return *v.s.head, true
+	}
 	if len(v.s.coverage) == 0 {
 		return 0, false
 	}
