@@ -85,6 +85,13 @@ func (f *Follower) Refresh() *View {
 	return f.store.viewOf(f.store.engine.Acquire())
 }
 
+// Waiting is how many changes have not been read; those beyond the length of the feed would be lost.
+func (f *Follower) Waiting() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.mu.queue)
+}
+
 // Close ends the follower and releases the views that were not read. A second call does nothing.
 func (f *Follower) Close() {
 	f.store.followers.mu.Lock()

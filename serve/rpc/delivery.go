@@ -59,10 +59,14 @@ func (c *socket) deliver(ctx context.Context, e *event) {
 		c.closeLocked(websocket.CloseTryAgainLater, "unsent notifications exceed rpc.max_subscription_event_bytes")
 		return
 	}
+	now := time.Now()
+	if c.mu.held == 0 {
+		c.movedLocked(now)
+	}
 	c.mu.queue = append(c.mu.queue, l.messages...)
 	c.mu.held += int64(l.bytes)
 	h.queued.Add(int64(l.bytes))
-	c.congestedLocked(time.Now())
+	c.congestedLocked(now)
 	c.signal()
 }
 

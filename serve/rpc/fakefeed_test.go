@@ -6,6 +6,7 @@ import (
 	"math/big"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -25,6 +26,7 @@ type fakeFeed struct {
 	followers []*fakeFollower
 	snapshots []*fakeStore
 	forks     int
+	waiting   atomic.Int64 // what followers say of themselves
 }
 
 func newFakeFeed(t testing.TB, store *fakeStore) *fakeFeed {
@@ -81,6 +83,8 @@ func (l *fakeFollower) Refresh() View {
 	defer l.feed.mu.Unlock()
 	return l.feed.viewLocked()
 }
+
+func (l *fakeFollower) Waiting() int { return int(l.feed.waiting.Load()) }
 
 func (l *fakeFollower) Close() {
 	l.feed.mu.Lock()

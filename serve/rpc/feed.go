@@ -21,6 +21,8 @@ type Follower interface {
 	Next(ctx context.Context) (Change, View, error)
 	// Refresh gives a newer view of the chain as the last change left it, nil when there is none to be had.
 	Refresh() View
+	// Waiting is about how many changes can be read without waiting.
+	Waiting() int
 	// Close ends the follower.
 	Close()
 }

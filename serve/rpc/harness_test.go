@@ -78,7 +78,7 @@ func startServer(t testing.TB, store *fakeStore, change func(*Options)) *testSer
 // checkMemory requires that all reserved memory has been given back.
 func (s *testServer) checkMemory() {
 	s.t.Helper()
-	for name, b := range map[string]*budget{"responses": s.service.memory.budget, "requests": s.requestMemory} {
+	for name, b := range map[string]*budget{"responses": s.service.memory.budget, "medium responses": s.service.memory.medium, "requests": s.requestMemory} {
 		b.mu.Lock()
 		if b.mu.free != b.size || len(b.mu.waiting) != 0 {
 			s.t.Errorf("memory of %s: %d of %d bytes free, %d waiting", name, b.mu.free, b.size, len(b.mu.waiting))

@@ -41,6 +41,7 @@ type hub struct {
 	follower Follower
 	view     View
 	scratch  deliveries
+	told     time.Time // when it began to tell the newest event
 
 	stop context.CancelFunc
 	done sync.WaitGroup
@@ -159,10 +160,16 @@ func (h *hub) publish(ctx context.Context, change *Change, after View) {
 	if len(sockets) == 0 {
 		return
 	}
+	limit := int64(h.service.limits.MaxOutboundBytes)
 	for _, e := range eventsOf(change, h.view, after) {
+		h.pace(ctx, h.told.Add(h.times.paceEvent))
+		h.told = time.Now()
 		for _, c := range sockets {
+			if h.queued.Load() > limit/4*3 {
+				h.pace(ctx, h.told.Add(h.times.paceEvent))
+			}
 			c.deliver(ctx, e)
-			if h.queued.Load() > int64(h.service.limits.MaxOutboundBytes) {
+			if h.queued.Load() > limit {
 				h.relieve()
 			}
 		}
@@ -186,7 +193,7 @@ func (h *hub) relieve() {
 	}
 }
 
-// sweep looks at the sockets until the context ends.
+// sweep looks at the sockets, and at large responses that are not taken, until the context ends.
 func (h *hub) sweep(ctx context.Context) {
 	ticker := time.NewTicker(h.times.sweep)
 	defer ticker.Stop()
@@ -196,6 +203,7 @@ func (h *hub) sweep(ctx context.Context) {
 			for _, c := range h.list() {
 				c.look(now)
 			}
+			h.service.memory.relieve(now)
 		case <-ctx.Done():
 			return
 		}

@@ -50,7 +50,7 @@ type Limits struct {
 	// costs a goroutine and two buffers, about 24 KiB. Default 1,024.
 	MaxConnections int
 	// InFlightResponseBytes bounds the memory of large responses that are built or being
-	// sent, all clients together. Requests wait for room and fail with -32005 when none comes
+	// sent, all clients together; those up to 1 MiB have an eighth of it besides. Requests wait for room and fail with -32005 when none comes
 	// in time. At least MaxResponseBytes. Default 128 MiB; a program with a memory budget
 	// derives it from that.
 	InFlightResponseBytes int
@@ -99,6 +99,8 @@ const (
 	// A reader slower than 26 KiB/s is cut off; it would hold the memory of its response from
 	// others.
 	stallTimeout = 10 * time.Second
+	// scarceTimeout takes its place while others wait for the memory of responses.
+	scarceTimeout = 2 * time.Second
 	// writeChunk is the unit in which larger responses are handed to the connection. Bigger
 	// ones save no measurable time.
 	writeChunk = 256 << 10
@@ -119,6 +121,11 @@ const (
 	// in-flight limits, so that small traffic never waits for large. The connection limit
 	// bounds them.
 	unmeteredBytes = 64 << 10
+
+	// mediumBytes is how large a response may get that does not stand in line for memory with larger ones. All of these together
+	// have a mediumShare-th part of InFlightResponseBytes, besides that.
+	mediumBytes = 1 << 20
+	mediumShare = 8
 
 	// laneCost is the number of candidate rows from which a log query counts as heavy and runs
 	// in the low-priority lane. Below it a query takes at most a few milliseconds, which is
@@ -151,12 +158,17 @@ type socketTimes struct {
 	closing time.Duration
 	// refresh is how old the view of an idle chain gets.
 	refresh time.Duration
+	// paceEvent is how long after the event before an event is told at the latest, as far as it is up to the hub; paceSocket
+	// how long the hub waits for a client altogether until it has caught up; paceStalled after what time without a
+	// write that ended a client does not count as reading.
+	paceEvent, paceSocket, paceStalled time.Duration
 }
 
 func defaultSocketTimes() socketTimes {
 	return socketTimes{
 		sweep: time.Second, ping: 30 * time.Second, silence: 90 * time.Second, congestion: 30 * time.Second,
 		closing: time.Second, refresh: 10 * time.Second,
+		paceEvent: time.Second, paceSocket: 5 * time.Second, paceStalled: 250 * time.Millisecond,
 	}
 }
 

@@ -67,6 +67,24 @@ func (b *budget) acquire(ctx context.Context, n int64) error {
 	return ctx.Err()
 }
 
+// try takes n bytes if they are free and nobody waits.
+func (b *budget) try(n int64) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.mu.waiting) > 0 || b.mu.free < n {
+		return false
+	}
+	b.mu.free -= n
+	return true
+}
+
+// contended tells whether somebody waits.
+func (b *budget) contended() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.mu.waiting) > 0
+}
+
 // release gives n bytes back.
 func (b *budget) release(n int64) {
 	if n == 0 {

@@ -131,3 +131,53 @@ func TestResponseGrows(t *testing.T) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
 }
+
+// Responses of medium size do not stand in line with large ones as long as their share lasts, and wait like them beyond it. One
+// that becomes large may wait while it holds some.
+func TestMediumResponses(t *testing.T) { synctest.Test(t, testMediumResponses) }
+
+func testMediumResponses(t *testing.T) {
+	l := Limits{MaxResponseBytes: 4 << 20, InFlightResponseBytes: 16 << 20}.withDefaults()
+	m := newMemory(&l)
+	if err := m.budget.acquire(t.Context(), 16<<20); err != nil { // large ones have everything
+		t.Fatal(err)
+	}
+	context := func() context.Context { return t.Context() }
+	list := make([]response, 3)
+	for i := range list[:2] {
+		list[i].memory = m
+		if err := list[i].grow(context, mediumBytes); err != nil || list[i].borrowed != mediumBytes {
+			t.Fatalf("response %d: %d borrowed, %v", i, list[i].borrowed, err)
+		}
+	}
+	list[2].memory = m
+	var group sync.WaitGroup
+	group.Go(func() { // the third one waits
+		if err := list[2].grow(context, mediumBytes); err != nil || list[2].reserved != 4<<20 {
+			t.Errorf("%d reserved, %v", list[2].reserved, err)
+		}
+	})
+	synctest.Wait()
+	group.Go(func() { // behind it
+		if err := list[0].grow(context, 2<<20); err != nil || list[0].reserved != 4<<20 || list[0].borrowed != 0 {
+			t.Errorf("%d reserved, %d borrowed, %v", list[0].reserved, list[0].borrowed, err)
+		}
+	})
+	synctest.Wait()
+	if n := len(m.budget.mu.waiting); n != 2 || m.medium.mu.free != 0 {
+		t.Errorf("%d wait, %d are free", n, m.medium.mu.free)
+	}
+	m.budget.release(16 << 20)
+	group.Wait()
+	list[1].buf = append(list[1].buf, make([]byte, 100)...)
+	for i := range list {
+		list[i].finish()
+		if held := list[i].reserved + list[i].borrowed; held < int64(cap(list[i].buf)) {
+			t.Errorf("response %d holds %d for a buffer of %d", i, held, cap(list[i].buf))
+		}
+		list[i].close()
+	}
+	if m.budget.mu.free != 16<<20 || m.medium.mu.free != 2<<20 {
+		t.Errorf("%d and %d are free", m.budget.mu.free, m.medium.mu.free)
+	}
+}

@@ -41,9 +41,13 @@ type socket struct {
 		// held is the bytes of notifications that are queued or being sent.
 		held      int64
 		congested time.Time // since when held is more than a quarter of its limit; zero while it is not
-		pong      *string   // to answer the newest ping with
-		ping      bool
-		pinged    int64 // the value of seen for which a ping was sent
+		// moved is when the client last took notifications, or held began to be more than zero. waited is how long the hub has
+		// waited for the client since held was zero.
+		moved  time.Time
+		waited time.Duration
+		pong   *string // to answer the newest ping with
+		ping   bool
+		pinged int64 // the value of seen for which a ping was sent
 
 		subscriptions []*subscription
 		filterBytes   int

@@ -115,6 +115,9 @@ func (w *socketWriter) add(m *message) bool {
 
 // flushAnswer sends a large answer in chunks with a deadline each, the first together with what was gathered.
 func (w *socketWriter) flushAnswer(body []byte) bool {
+	memory := w.server.service.memory
+	sending := memory.send(w.net)
+	defer memory.sent(sending)
 	gathered := w.buf
 	w.buf = w.buf[:0]
 	for begun := false; len(body) > 0; begun = true {
@@ -124,6 +127,7 @@ func (w *socketWriter) flushAnswer(body []byte) bool {
 			w.broken = w.broken || begun
 			return ok && !begun && w.flush()
 		}
+		sending.moved()
 		gathered, body = nil, body[n:]
 	}
 	return w.flush()
@@ -141,9 +145,11 @@ func (w *socketWriter) flush() bool {
 	if w.notifications > 0 {
 		w.mu.Lock()
 		if !w.mu.closing { // else all was given back
+			now := time.Now()
 			w.mu.held -= w.notifications
 			w.server.service.hub.queued.Add(-w.notifications)
-			w.congestedLocked(time.Now())
+			w.congestedLocked(now)
+			w.movedLocked(now)
 		}
 		w.mu.Unlock()
 		w.notifications = 0

@@ -187,6 +187,36 @@ func TestStalledReader(t *testing.T) {
 	})
 }
 
+// A client that stops reading holds memory from others for two seconds and not for ten; while nobody
+// waits it has its time.
+func TestStalledReaderWhileOthersWait(t *testing.T) {
+	const size = 4 << 20
+	change := func(o *Options) {
+		o.newEncoder = stubbed(fillEncoder{size: size})
+		o.Limits.MaxResponseBytes, o.Limits.InFlightResponseBytes = 8<<20, 8<<20
+	}
+	request := fmt.Sprintf("POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", len(blockCall), blockCall)
+	inBubble(t, change, func(t *testing.T, s *Server) {
+		client, done := serve(s)
+		if _, err := io.WriteString(client, request); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.CopyN(io.Discard, client, size/2); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(stallTimeout - scarceTimeout - 2*time.Second) // nobody waits
+		start := time.Now()
+		if got := askAlone(t, s, blockCall); len(got) < size {
+			t.Errorf("got %.100s", got)
+		}
+		if took := time.Since(start); took > scarceTimeout+time.Second {
+			t.Errorf("another client waited for %v", took)
+		}
+		done()
+		_ = client.Close()
+	})
+}
+
 // A client that asks for a WebSocket byte by byte is told so in time, and one that sends a message so is cut off. SEC-014
 func TestSlowHandshake(t *testing.T) {
 	const upgrade = "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n" +

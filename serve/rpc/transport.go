@@ -132,7 +132,7 @@ func (s *Server) respond(ctx *fasthttp.RequestCtx, x *pooledExchange) {
 		// Header and body leave in one system call.
 		ctx.Response.SetBodyRaw(body)
 	default:
-		x.sender = chunkSender{rest: body, conn: ctx.Conn()}
+		x.sender = chunkSender{rest: body, conn: ctx.Conn(), memory: s.service.memory}
 		ctx.Response.SetBodyStream(&x.sender, len(body))
 	}
 	ctx.SetContentType(jsonType)
@@ -286,12 +286,15 @@ func isIdentity(encoding []byte) bool {
 // chunkSender sends a large body and gives the client a new deadline for each chunk, so that a
 // slow reader is served and one that stopped reading is cut off soon.
 type chunkSender struct {
-	rest []byte
-	conn net.Conn
+	rest   []byte
+	conn   net.Conn
+	memory *memory
 }
 
 // WriteTo implements io.WriterTo.
 func (s *chunkSender) WriteTo(w io.Writer) (sent int64, err error) {
+	sending := s.memory.send(s.conn)
+	defer s.memory.sent(sending)
 	for len(s.rest) > 0 {
 		if err := s.conn.SetWriteDeadline(time.Now().Add(stallTimeout)); err != nil {
 			return sent, err
@@ -302,6 +305,7 @@ func (s *chunkSender) WriteTo(w io.Writer) (sent int64, err error) {
 		if err != nil {
 			return sent, err
 		}
+		sending.moved()
 	}
 	return sent, nil
 }
