@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -158,4 +159,100 @@ func TestOnDemandAcrossHoles(t *testing.T) {
 	if after := part.contents(); after != before {
 		t.Errorf("the store is not what it was: before\n%s\nafter\n%s", before, after)
 	}
+}
+
+// answerHeader is what a node says of where the answer to a call comes from.
+func answerHeader(t *testing.T, url, method, params string) string {
+	t.Helper()
+	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":%s}`, method, params)
+	response, err := http.Post(url, "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := response.Body.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return response.Header.Get("Leani-Answer")
+}
+
+// Mirrors and archives answer as folders do; a damaged file is told, with the place of the damage, and the next source
+// answers instead. (RPC-142, RPC-144, RPC-145)
+func TestOnDemandSources(t *testing.T) {
+	t.Parallel()
+	full := newLab(t, bundled(t))
+	for _, s := range bundledSpans {
+		full.must(fillArgs(s)...)
+	}
+	asked, last := bundledSpans[1], bundledSpans[2]
+	manifest := filepath.Join(t.TempDir(), "archive")
+	full.must(createArgs(asked, manifest)...)
+	manifest = filepath.Join(manifest, "manifest.json")
+	fullServer := full.serve()
+	defer full.stopped(fullServer)
+
+	part := newLab(t, bundled(t))
+	part.must(fillArgs(chain.Range{From: last.To - 1, To: last.To})...)
+	part.onDemand()
+	settings := readFile(t, part.config)
+	damaged := filepath.Join(t.TempDir(), "damaged")
+	if err := os.Mkdir(damaged, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range readDir(t, part.era()) {
+		content := readFile(t, filepath.Join(part.era(), name))
+		if strings.Contains(name, fmt.Sprint(asked.From)) {
+			content[len(content)/2] ^= 1
+		}
+		writeFile(t, filepath.Join(damaged, name), content)
+	}
+	good, bad := mirrorOf(t, part), mirrorOf(t, part, fmt.Sprint(asked.From))
+	archiveEntry := "[[sources.history]]\nid = \"archive\"\nkind = \"archive\"\npriority = 5\ntrust = \"trusted_dataset\"\nmanifest = \"" + manifest + "\"\n\n"
+
+	calls := append(blockCalls(asked.From), blockCalls(asked.To-1)...)
+	calls = append(calls, logsCall(asked.From, asked.To-1, ""))
+	for _, c := range []struct {
+		name    string
+		sources []string
+		header  string
+		log     []string
+	}{
+		{"mirror", []string{entryOf("mirror", "10", good)}, `source="mirror", path=on_demand, finality=unattested, trust=verified_material`, nil},
+		{"archive", []string{entryOf("mirror", "10", good), archiveEntry}, `source="archive", path=on_demand, finality=unattested, trust=trusted_dataset`, nil},
+		{"damaged folder", []string{entryOf("folder", "1", "file:"+damaged+"/"), entryOf("mirror", "10", good)},
+			`source="mirror", path=on_demand, finality=unattested, trust=verified_material`,
+			[]string{`"source":"folder"`, "invalid material", "first bad block"}},
+		{"damaged mirror", []string{entryOf("bad", "1", bad), archiveEntry}, `source="archive", path=on_demand, finality=unattested, trust=trusted_dataset`,
+			[]string{`"source":"bad"`, "invalid material"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			writeFile(t, part.config, settings)
+			part.sourcesOf(c.sources...)
+			server := part.serve()
+			equalAnswers(t, newClient(fullServer.url), newClient(server.url), calls)
+			call := blockCalls(asked.From)[0]
+			if got := answerHeader(t, server.url, call[0], call[1]); got != c.header {
+				t.Errorf("got %s", got)
+			}
+			part.stopped(server)
+			for _, want := range c.log {
+				if log := server.log.String(); !strings.Contains(log, want) {
+					t.Errorf("the log lacks %s: %s", want, log)
+				}
+			}
+			if names, err := os.ReadDir(filepath.Join(part.data(), "temporary")); err == nil && len(names) > 0 {
+				t.Errorf("temporary files are left: %v", names)
+			}
+		})
+	}
+
+	writeFile(t, part.config, settings)
+	part.sourcesOf(entryOf("folder", "1", "file:"+damaged+"/"))
+	server := part.serve()
+	for _, call := range calls {
+		r, err := newClient(server.url).call(call[0], call[1])
+		if err != nil || r.Error == nil || !strings.Contains(string(r.Error.Data), `"historical_source_returned_invalid_material","retryable":false`) {
+			t.Errorf("%s: got %+v, %v", call, r, err)
+		}
+	}
+	part.stopped(server)
 }
