@@ -21,7 +21,7 @@ DECODERS = ./chain ./codec ./config ./engine ./fuzz ./ingest/archive ./ingest/er
 	./internal/receipt ./internal/rlp ./keys ./segments ./serve/rpc
 
 .DEFAULT_GOAL := help
-.PHONY: help build run demo test race conformance invariants crash e2e fuzz golden generate lint fmt bench bench-large bench-compare check clean
+.PHONY: help build run demo test race conformance invariants crash e2e fuzz golden generate lint fmt bench bench-large bench-compare load check clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -75,6 +75,9 @@ bench: ## run the benchmarks BENCH of PKG; docs/benchmarks.md says which data th
 
 bench-large: ## queries of a long chain with little memory; needs 2 GB in data/bench
 	$(GO) run ./bench/cmd/largecold -dir data/bench
+
+load: ## 200 clients and 256 WebSockets at a node for a minute, every answer checked; prints figures
+	$(GO) run ./bench/cmd/load
 
 bench-compare: ## compare BENCH of PKG with revision REF
 	$(GO) run ./internal/tools/task bench-compare -ref '$(REF)' -bench '$(BENCH)' -count $(COUNT) -pkg '$(PKG)'

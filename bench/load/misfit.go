@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/fasthttp/websocket"
@@ -16,7 +17,7 @@ const (
 	// misfitSubscriptions is how many subscriptions without a filter a misbehaving WebSocket has: some megabytes a block.
 	misfitSubscriptions = 20
 	// misfitBuffer is the receive buffer of a connection that is not read: as little as makes no odds.
-	misfitBuffer = 64 << 10
+	misfitBuffer = 256 << 10
 	// slowRead is how much a slow client reads at once, slowPause how long it rests in between: a tenth of what it is told.
 	slowRead, slowPause = 64 << 10, 50 * time.Millisecond
 	// stalledTime is how long a client over HTTP reads nothing: longer than the node waits for it.
@@ -61,16 +62,13 @@ func greedy(ctx context.Context, url string, slow context.Context) (*websocket.C
 		return nil, fmt.Errorf("open WebSocket: %w", err)
 	}
 	_ = response.Body.Close()
-	for range misfitSubscriptions {
-		err := conn.WriteMessage(websocket.TextMessage, []byte(`{"jsonrpc":"2.0","id":1,"method":"eth_subscribe","params":["logs"]}`))
-		for answered := false; err == nil && !answered; { // notifications of earlier ones may come in between
-			var message []byte
-			_, message, err = conn.ReadMessage()
-			answered = len(message) < 100
-		}
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("subscribe to all logs: %w", err), conn.Close())
-		}
+	const call = `{"jsonrpc":"2.0","id":1,"method":"eth_subscribe","params":["logs"]}`
+	batch := "[" + strings.Repeat(call+",", misfitSubscriptions-1) + call + "]"
+	if err = conn.WriteMessage(websocket.TextMessage, []byte(batch)); err == nil {
+		_, _, err = conn.ReadMessage()
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("subscribe to all logs: %w", err), conn.Close())
 	}
 	return conn, nil
 }
