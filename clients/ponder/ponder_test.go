@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { os.Exit(harness.Main(m)) }
 const (
 	// filled is the number of blocks that are there when Ponder starts. Of a chain that it does not know it takes those as
 	// final that are 30 below the head: that much history it reads in ranges.
-	filled    = 371
+	filled    = 131
 	finalized = filled - 1 - 30
 	// maxLogs makes the first range of Ponder, blocks 0 to 25, too large, but not the logs of any live block: Ponder
 	// asks for those of one block, of all addresses, at once.
@@ -60,19 +60,19 @@ func TestPonder(t *testing.T) {
 		canonical = append(canonical[:blocks[0].NumberU64():blocks[0].NumberU64()], blocks...)
 		p.awaitHead(blocks[len(blocks)-1])
 	}
-	arriving := c.Span(filled, 410)
+	arriving := c.Span(filled, 170)
 	n.Apply(arriving...)
 	follow(arriving)
 	p.compare("live", canonical)
 
-	longer := c.Branch(canonical[398], 411, token, "longer")
+	longer := c.Branch(canonical[158], 171, token, "longer")
 	n.ApplyBranch(longer...)
 	follow(longer)
 	p.compare("longer branch", canonical)
-	n.Finalize(canonical[395])
+	n.Finalize(canonical[155])
 
 	// The chain is shorter for a while.
-	shorter := c.Branch(canonical[403], 413, token, "shorter")
+	shorter := c.Branch(canonical[163], 173, token, "shorter")
 	n.Apply(shorter...)
 	follow(shorter)
 	p.compare("shorter branch", canonical)
@@ -81,7 +81,7 @@ func TestPonder(t *testing.T) {
 	// Ponder does not hear of these, and finds out by the block that comes once it is connected again.
 	between.Cut()
 	p.Await("Closed JSON-RPC WebSocket connection")
-	unheard := c.Branch(canonical[408], 414, token, "unheard")
+	unheard := c.Branch(canonical[168], 174, token, "unheard")
 	n.ApplyBranch(unheard[:4]...)
 	between.Mend()
 	p.Await("Created JSON-RPC WebSocket subscription")
@@ -90,12 +90,12 @@ func TestPonder(t *testing.T) {
 	p.compare("connected again", canonical)
 
 	// The branches become final.
-	further := c.Branch(canonical[414], 460, token, "further")
+	further := c.Branch(canonical[174], 220, token, "further")
 	n.Apply(further...)
 	follow(further)
 	p.compare("end", canonical)
 	if !slices.ContainsFunc(p.Records(), func(r harness.Record) bool {
-		return r.Message == "Removed finalized blocks from local chain" && bytes.Contains(r.Raw, []byte(`[401,`))
+		return r.Message == "Removed finalized blocks from local chain" && bytes.Contains(r.Raw, []byte(`[161,`))
 	}) {
 		t.Error("finality did not go over the branches")
 	}

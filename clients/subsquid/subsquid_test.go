@@ -17,7 +17,7 @@ func TestMain(m *testing.M) { os.Exit(harness.Main(m)) }
 
 const (
 	// filled is the number of blocks that are there when the processor starts.
-	filled = 371
+	filled = 131
 	// confirmations is how far below the head the processor takes blocks as final. It reads those in batches.
 	confirmations = 20
 	// maxLogs makes the ranges of ten blocks that the processor asks for too large, but no single block: it asks for the
@@ -70,26 +70,26 @@ func play(t *testing.T, c *harness.Chain, n *harness.Node, subscribes bool) {
 		canonical = append(canonical[:first:first], blocks...)
 		return gone
 	}
-	arriving := c.Span(filled, 395)
+	arriving := c.Span(filled, 155)
 	n.Apply(arriving...)
 	undone := replaced(arriving)
 	p.compare("live", canonical, undone)
 
-	longer := c.Branch(canonical[383], 396, token, "longer")
+	longer := c.Branch(canonical[143], 156, token, "longer")
 	n.ApplyBranch(longer...)
 	undone += replaced(longer)
 	p.compare("longer branch", canonical, undone)
-	n.Finalize(canonical[380])
+	n.Finalize(canonical[140])
 
 	// The chain is shorter for a while. The processor looks at it again when it is not shorter any more.
-	shorter := c.Branch(canonical[388], 398, token, "shorter")
+	shorter := c.Branch(canonical[148], 158, token, "shorter")
 	n.Apply(shorter...)
 	undone += replaced(shorter)
 	p.compare("shorter branch", canonical, undone)
 
 	// The processor hears nothing of most of these.
 	between.Cut()
-	unheard := c.Branch(canonical[393], 400, token, "unheard")
+	unheard := c.Branch(canonical[153], 160, token, "unheard")
 	n.ApplyBranch(unheard[:5]...)
 	between.Mend()
 	if subscribes {
@@ -100,7 +100,7 @@ func play(t *testing.T, c *harness.Chain, n *harness.Node, subscribes bool) {
 	p.compare("connected again", canonical, undone)
 
 	// The branches become final.
-	further := c.Branch(canonical[400], 430, token, "further")
+	further := c.Branch(canonical[160], 190, token, "further")
 	n.Apply(further...)
 	undone += replaced(further)
 	p.compare("end", canonical, undone)
