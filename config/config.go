@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"github.com/leani-go/leani/internal/regular"
 )
 
 // Version is the only schema version this package reads.
@@ -104,7 +106,7 @@ func Parse(data []byte, name, dir string) (*Config, error) {
 }
 
 func readFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}

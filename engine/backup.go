@@ -22,6 +22,9 @@ type BackupOptions struct {
 	// Copy makes copies of segment files where hard links would do. Links take no space; copies survive
 	// damage of the disk blocks that links share.
 	Copy bool
+	// Verify, if set, says what is wrong with the content of a file of the copy, as CheckOptions.File does. The first
+	// problem ends the copy with ErrUnsound. Without it names and sizes alone are sure.
+	Verify func(ctx context.Context, row *FileRow, f *File) error
 	// OnFile is told after each segment file how many bytes it has; it may be nil.
 	OnFile func(size int64)
 }
@@ -38,6 +41,9 @@ type BackupReport struct {
 // ErrTargetExists is returned when a backup or a restored store would replace what is there.
 var ErrTargetExists = errors.New("the target is not empty")
 
+// ErrUnsound is returned for a copy of which a file is damaged: the original is, or the disk of the copy.
+var ErrUnsound = errors.New("a file of the copy is damaged")
+
 // ErrTargetWithin is returned when a backup would lie in the store that it is of, where it would count as damage.
 var ErrTargetWithin = errors.New("the target lies in the data directory")
 
@@ -49,7 +55,8 @@ const partialSuffix = ".partial"
 // backup is done. It appears under its name when it is complete and durable; a crash leaves a directory with
 // the suffix ".partial" beside it, which the next Backup to the same name replaces.
 //
-// The error is ErrTargetExists when there is something at dir, and ErrTargetWithin when it is in the store. An error of the target's disk does not fail the
+// The error is ErrTargetExists when there is something at dir, ErrTargetWithin when it is in the store, and ErrUnsound for what
+// BackupOptions.Verify finds. An error of the target's disk does not fail the
 // store.
 func (e *Engine) Backup(ctx context.Context, dir string, opts BackupOptions) (BackupReport, error) {
 	report, err := e.backup(ctx, dir, opts)
@@ -165,6 +172,11 @@ func (e *Engine) copyFiles(ctx context.Context, t *Engine, s *Snapshot, opts Bac
 			if copied {
 				report.Copied++
 			}
+			if opts.Verify != nil {
+				if err := t.verifyFile(ctx, row, opts.Verify); err != nil {
+					return err
+				}
+			}
 			report.Files++
 			report.Bytes += row.Size
 			if opts.OnFile != nil {
@@ -174,6 +186,22 @@ func (e *Engine) copyFiles(ctx context.Context, t *Engine, s *Snapshot, opts Bac
 		if err := syncDir(e.opts.FS, t.layout.kind(kind)); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// verifyFile checks the content of a file in the layout of e.
+func (e *Engine) verifyFile(ctx context.Context, row *FileRow, verify func(context.Context, *FileRow, *File) error) error {
+	f, err := e.handles.open(row)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }() // only read
+	if err := verify(ctx, row, f); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return fmt.Errorf("%w: %s: %w", ErrUnsound, row, err)
 	}
 	return nil
 }

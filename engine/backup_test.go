@@ -288,6 +288,49 @@ func TestRestoreRefuses(t *testing.T) {
 	}
 }
 
+// A damaged file ends a backup that verifies, and leaves nothing; one that does not verify copies it.
+//
+// STO-022
+func TestBackupVerifies(t *testing.T) {
+	for _, copied := range []bool{false, true} {
+		fs := vfs.NewMem()
+		e := mustOpen(t, testOptions(fs))
+		mustCommit(t, e, nil, mustPending(t, e, KindData, 0, 0, 4), mustPending(t, e, KindData, 0, 4, 8))
+		verified := BackupOptions{Copy: copied, Verify: checkContent}
+		if r, err := e.Backup(t.Context(), backupDir, verified); err != nil || r.Files != 2 {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		path := layout{fs: fs, dir: testDir}.file(KindData, fileName(keys.Segment{Kind: KindData, From: 4, Generation: 1}, 8))
+		content, err := fs.UnsafeGetFileDataBuffer(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		content[0] ^= 1
+		const other = "/backups/other"
+		if _, err := e.Backup(t.Context(), other, verified); !errors.Is(err, ErrUnsound) || !strings.Contains(err.Error(), "000000000004-000000000008") {
+			t.Errorf("damaged: %v", err)
+		}
+		for _, left := range []string{other, other + partialSuffix} {
+			if _, err := fs.Stat(left); err == nil {
+				t.Errorf("%s is there", left)
+			}
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		stopping := verified
+		stopping.Verify = func(ctx context.Context, _ *FileRow, _ *File) error {
+			cancel()
+			return ctx.Err()
+		}
+		if _, err := e.Backup(ctx, other, stopping); !errors.Is(err, context.Canceled) || errors.Is(err, ErrUnsound) {
+			t.Errorf("cancelled: %v", err)
+		}
+		if _, err := e.Backup(t.Context(), other, BackupOptions{Copy: copied}); err != nil {
+			t.Errorf("not verified: %v", err)
+		}
+		mustClose(t, e)
+	}
+}
+
 // backupScript makes a store, a backup, more commits, and restores the backup elsewhere and over the store
 // whose database is lost.
 type backupScript struct {

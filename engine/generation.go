@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/leani-go/leani/internal/corrupt"
+	"github.com/leani-go/leani/internal/regular"
 )
 
 // The generation file is a second witness of the last commit, outside of the database. Pebble
@@ -105,11 +106,17 @@ func (e *LostCommitsError) Error() string {
 // readGenerationFile reads the witness; found is false when there is none.
 func (e *Engine) readGenerationFile() (s slot, found bool, err error) {
 	path := e.layout.generation()
-	f, err := e.fs.Open(path)
-	switch {
-	case isNotExist(err):
+	info, err := e.fs.Stat(path)
+	if isNotExist(err) {
 		return slot{}, false, nil
-	case err != nil:
+	}
+	if err == nil {
+		if err := regular.Check(path, info); err != nil { // opening a pipe would wait for somebody
+			return slot{}, false, corrupt.New(path, err)
+		}
+	}
+	f, err := e.fs.Open(path)
+	if err != nil {
 		return slot{}, false, fmt.Errorf("open %s: %w", path, err)
 	}
 	raw, err := io.ReadAll(io.LimitReader(f, slotCount*slotDistance))

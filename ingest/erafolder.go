@@ -3,11 +3,11 @@ package ingest
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/leani-go/leani/chain"
 	"github.com/leani-go/leani/ingest/era"
+	"github.com/leani-go/leani/internal/regular"
 )
 
 // EraFolder is the source of the era files of one chain in a folder.
@@ -59,7 +59,7 @@ func (s *EraFolder) Open(ctx context.Context, name string, limits Limits) (File,
 	if !ok {
 		return nil, fmt.Errorf("BUG: %s is not in the catalog", name)
 	}
-	content, err := os.Open(name)
+	content, err := regular.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("open era file: %w", err)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/leani-go/leani/engine/history"
 	"github.com/leani-go/leani/ingest/live"
 	"github.com/leani-go/leani/internal/corrupt"
+	"github.com/leani-go/leani/internal/regular"
 	"github.com/leani-go/leani/keys"
 )
 
@@ -117,7 +118,7 @@ func openNetwork(c config.Chain) (*chain.Network, error) {
 	main := chain.Mainnet()
 	switch {
 	case c.Genesis != "":
-		f, err := os.Open(c.Genesis)
+		f, err := regular.Open(c.Genesis)
 		if err != nil {
 			return nil, fmt.Errorf("open chain.genesis: %w", err)
 		}

@@ -11,19 +11,27 @@ import (
 )
 
 // backup writes a copy of the store.
-func (n *storedNode) backup(ctx context.Context, out string, copied bool) (backupReport, error) {
+func (n *storedNode) backup(ctx context.Context, out string, how backupRequest) (backupReport, error) {
 	out, err := filepath.Abs(out)
 	if err != nil {
 		return backupReport{}, err
 	}
-	r, err := n.engine.Backup(ctx, out, engine.BackupOptions{Copy: copied})
+	o := engine.BackupOptions{Copy: how.copied}
+	if !how.unverified {
+		o.Verify = checkPages
+	}
+	r, err := n.engine.Backup(ctx, out, o)
 	switch {
+	case errors.Is(err, engine.ErrUnsound):
+		err = fmt.Errorf("%w: nothing was written; mend the store as docs/troubleshooting.md says, or copy it as it is with --no-verify", err)
 	case errors.Is(err, engine.ErrTargetExists):
 		err = fmt.Errorf("%w: name a directory that does not exist", err)
 	case errors.Is(err, engine.ErrTargetWithin):
 		err = fmt.Errorf("%w: name a directory outside of it", err)
 	}
-	return backupReportOf(out, r), err
+	report := backupReportOf(out, r)
+	report.Verified = err == nil && !how.unverified
+	return report, err
 }
 
 func backupReportOf(dir string, r engine.BackupReport) backupReport {
@@ -49,7 +57,9 @@ func (stored) restore(ctx context.Context, o nodeOptions, from string, copied bo
 	case errors.Is(err, engine.ErrNoStore):
 		err = fmt.Errorf("%w: --from names a directory that db backup wrote", err)
 	}
-	return restoreReport{backupReport: backupReportOf(dir, r.BackupReport), Quarantined: r.Quarantined}, err
+	report := restoreReport{backupReport: backupReportOf(dir, r.BackupReport), Quarantined: r.Quarantined}
+	report.Verified = err == nil
+	return report, err
 }
 
 // checkPages reads a whole segment file against its checksums.

@@ -2,10 +2,10 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
 
+	"github.com/leani-go/leani/internal/regular"
 	"github.com/leani-go/leani/segments"
 )
 
@@ -22,14 +22,11 @@ func (f localFile) Size() int64 { return f.size }
 
 // openSegment opens a segment file by its path. The caller closes the file.
 func openSegment(path string) (*segments.File, io.Closer, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, nil, err
 	}
 	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is not a regular file", path)
-	}
 	if err != nil {
 		_ = f.Close()
 		return nil, nil, err

@@ -19,6 +19,14 @@ type backupReport struct {
 	FileBytes  uint64 `json:"fileBytes"`
 	Copied     uint64 `json:"copied"` // files that were copied and not linked
 	Rows       uint64 `json:"rows"`   // of the database
+	// Verified tells that every page of the segment files was read against its checksum.
+	Verified bool `json:"verified"`
+}
+
+// backupRequest says how to back up.
+type backupRequest struct {
+	copied     bool // do not link
+	unverified bool // do not read what is written
 }
 
 // restoreReport is what db restore prints.
@@ -30,7 +38,7 @@ type restoreReport struct {
 func newDBBackup(a *app) *cobra.Command {
 	var (
 		out    string
-		copied bool
+		how    backupRequest
 		asJSON bool
 	)
 	cmd := &cobra.Command{
@@ -41,18 +49,23 @@ in place and which can be served as it is. It appears when it is complete.
 
 Segment files never change, so that hard links to them serve where the file system allows it: on the same
 file system a backup takes the space of the database alone. Use --copy for files that do not share a disk
-with the originals. No other process may use the data directory meanwhile.`,
+with the originals. No other process may use the data directory meanwhile.
+
+Every page of the segment files in the backup is read against its checksum, linked ones too, and damage ends the
+backup with code 1 and no directory. With --no-verify nothing is read, and a damaged store is copied as it is:
+db restore refuses such a copy.`,
 		Example: "  leani db backup --out /srv/backup/monday",
 		Args:    noArguments,
 		RunE: action(func(cmd *cobra.Command, _ []string) error {
 			return withNode(cmd.Context(), a, true, func(_ *config.Config, n node) error {
-				return dbBackup(cmd.Context(), a, n, out, copied, asJSON)
+				return dbBackup(cmd.Context(), a, n, out, how, asJSON)
 			})
 		}),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&out, "out", "", "`directory` to write, which must not exist")
-	flags.BoolVar(&copied, "copy", false, "copy segment files, also where hard links would do")
+	flags.BoolVar(&how.copied, "copy", false, "copy segment files, also where hard links would do")
+	flags.BoolVar(&how.unverified, "no-verify", false, "do not read the files of the backup for damage")
 	flags.BoolVar(&asJSON, "json", false, "print a JSON object")
 	requireFlag(cmd, "out")
 	return cmd
@@ -65,11 +78,11 @@ func requireFlag(cmd *cobra.Command, name string) {
 	}
 }
 
-func dbBackup(ctx context.Context, a *app, n node, out string, copied, asJSON bool) error {
+func dbBackup(ctx context.Context, a *app, n node, out string, how backupRequest, asJSON bool) error {
 	if out == "" {
 		return errors.New("--out: name a directory")
 	}
-	r, err := n.backup(ctx, out, copied)
+	r, err := n.backup(ctx, out, how)
 	if err != nil {
 		return err
 	}
@@ -85,6 +98,9 @@ func (r backupReport) String() string {
 	how := "all linked"
 	if r.Copied > 0 {
 		how = counted(r.Copied, "file") + " copied"
+	}
+	if !r.Verified {
+		how += ", not verified"
 	}
 	return fmt.Sprintf("commit %d with %s of %s (%s) and %s", r.Generation, counted(r.Files, "segment file"),
 		humanize.IBytes(r.FileBytes), how, counted(r.Rows, "row"))

@@ -59,7 +59,7 @@ type node interface {
 	// prove proves the stored blocks of a range, or of everything when it is empty.
 	prove(ctx context.Context, blocks chain.Range, observe func(progress.Count)) (provedReport, error)
 	// backup writes a copy of the store to a new directory.
-	backup(ctx context.Context, out string, copied bool) (backupReport, error)
+	backup(ctx context.Context, out string, how backupRequest) (backupReport, error)
 	// compact merges files and rewrites the database. observe is told what begins.
 	compact(ctx context.Context, observe func(what string)) (compactReport, error)
 	// status summarises what the store holds.

@@ -95,7 +95,7 @@ func (f *fakeNode) verifyArchive(context.Context, string, func(uint64) func(prog
 	return archiveVerifyReport{}, errors.New("not part of this test")
 }
 
-func (f *fakeNode) backup(context.Context, string, bool) (backupReport, error) {
+func (f *fakeNode) backup(context.Context, string, backupRequest) (backupReport, error) {
 	return backupReport{}, errors.New("not part of this test")
 }
 func (f *fakeNode) compact(context.Context, func(string)) (compactReport, error) {

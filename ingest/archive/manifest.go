@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/leani-go/leani/chain"
+	"github.com/leani-go/leani/internal/regular"
 )
 
 const (
@@ -50,14 +50,7 @@ type Object struct {
 // LoadManifest reads a manifest. Nothing of its objects is opened. The error is that of the read or a
 // *ManifestError.
 func LoadManifest(path string) (*Manifest, error) {
-	info, err := os.Stat(path)
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is no regular file", path) // opening a pipe would wait for a writer
-	}
-	if err != nil {
-		return nil, fmt.Errorf("open archive manifest: %w", err)
-	}
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("open archive manifest: %w", err)
 	}

@@ -189,7 +189,7 @@ func TestManifestRoundTrip(t *testing.T) {
 
 // A manifest that is no file is refused at once: opening a pipe would wait for who writes to it.
 func TestManifestIsNoFile(t *testing.T) {
-	if _, err := LoadManifest(t.TempDir()); err == nil || !strings.Contains(err.Error(), "no regular file") {
+	if _, err := LoadManifest(t.TempDir()); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 		t.Errorf("a directory: got %v", err)
 	}
 }

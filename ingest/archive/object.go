@@ -13,8 +13,8 @@ import (
 // hashChunk is how much is read and hashed between two looks at the context.
 const hashChunk = 1 << 20
 
-// regular refuses a file that is not a regular one, and closes it.
-func regular(f *os.File) (*os.File, error) {
+// regularFile refuses a file that is not a regular one, and closes it.
+func regularFile(f *os.File) (*os.File, error) {
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
 		err = &PathError{f.Name(), ErrNotRegular}

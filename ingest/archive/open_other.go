@@ -35,5 +35,5 @@ func openObject(folder, path string) (*os.File, error) {
 		_ = f.Close()
 		return nil, err
 	}
-	return regular(f)
+	return regularFile(f)
 }

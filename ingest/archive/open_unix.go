@@ -45,7 +45,7 @@ func openObject(folder, path string) (*os.File, error) {
 		}
 		_ = unix.Close(parent)
 		if !deeper {
-			return regular(os.NewFile(uintptr(fd), full))
+			return regularFile(os.NewFile(uintptr(fd), full))
 		}
 		parent, path = fd, rest
 	}

@@ -8,13 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/leani-go/leani/chain"
+	"github.com/leani-go/leani/internal/regular"
 )
 
 // CatalogName is the file that lists the era files of a folder with their SHA-256, in the
@@ -111,7 +110,7 @@ func NewCatalog(folder string, entries []Entry, unread []error) (*Catalog, error
 
 // readRows parses a catalog file.
 func readRows(path string) ([]Entry, error) {
-	file, err := os.Open(path)
+	file, err := regular.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("open era catalog: %w", err)
 	}
@@ -184,7 +183,7 @@ func parseRow(fields [][]byte) (Entry, error) {
 // probe fills in what the end of the file says.
 func (e *Entry) probe(folder string) error {
 	path := filepath.Join(folder, e.Name)
-	file, err := os.Open(path)
+	file, err := regular.Open(path)
 	if err != nil {
 		return fmt.Errorf("open era file: %w", err)
 	}
@@ -192,9 +191,6 @@ func (e *Entry) probe(folder string) error {
 	stat, err := file.Stat()
 	if err != nil {
 		return fmt.Errorf("open era file: %w", err)
-	}
-	if !stat.Mode().IsRegular() {
-		return fmt.Errorf("open era file %s: %w", path, fs.ErrInvalid)
 	}
 	info, err := Probe(path, file, stat.Size())
 	if err != nil {

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/leani-go/leani/chain"
+	"github.com/leani-go/leani/internal/regular"
 )
 
 // component is a kind of data that a file can hold for each block.
@@ -89,7 +89,7 @@ func Open(name string, r io.ReaderAt, size int64, o Options) (*File, error) {
 
 // OpenPath opens the era file at a path of the file system. Close closes it.
 func OpenPath(path string, o Options) (*File, error) {
-	file, err := os.Open(path)
+	file, err := regular.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("open era file: %w", err)
 	}
