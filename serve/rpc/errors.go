@@ -114,8 +114,9 @@ func oversize(err error, s *service) *jsonrpc.Error {
 	return jsonrpc.ResponseTooLarge(limit)
 }
 
+// timedOut uses go-ethereum's words, by which indexers know an error that is worth another try.
 func timedOut(_ error, s *service) *jsonrpc.Error {
-	return jsonrpc.LimitExceeded("request took too long", jsonrpc.ReasonTime, uint64(s.limits.RequestTime.Milliseconds()))
+	return jsonrpc.LimitExceeded("request timed out", jsonrpc.ReasonTime, uint64(s.limits.RequestTime.Milliseconds()))
 }
 
 func laneBusy(_ error, s *service) *jsonrpc.Error {

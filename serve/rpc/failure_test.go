@@ -168,7 +168,7 @@ func TestRequestTime(t *testing.T) {
 	s := startServer(t, store, func(o *Options) { o.Limits.RequestTime = 5 * time.Millisecond })
 	got := s.post(`[{"jsonrpc":"2.0","id":1,"method":"eth_getLogs","params":[{}]},` + strings.Replace(blockCall, `"id":1`, `"id":2`, 1) +
 		`,{"jsonrpc":"2.0","id":3,"method":"eth_chainId"}]`)
-	refusal := `"error":{"code":-32005,"message":"request took too long","data":{"reason":"time_limit_exceeded","limit":5}}}`
+	refusal := `"error":{"code":-32005,"message":"request timed out","data":{"reason":"time_limit_exceeded","limit":5}}}`
 	want := `[{"jsonrpc":"2.0","id":1,` + refusal + `,{"jsonrpc":"2.0","id":2,` + refusal + `,{"jsonrpc":"2.0","id":3,"result":"0x539"}]`
 	if got != want {
 		t.Errorf("got %s", got)
