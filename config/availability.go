@@ -104,6 +104,18 @@ func (c *checker) inactive() {
 		c.config.Warnings = append(c.config.Warnings, Warning{"budgets.memory_bytes",
 			fmt.Sprintf("is %d and counts as %d, the least that a node works with", memory, LeastMemoryBytes)})
 	}
+	for _, l := range []struct {
+		at             string
+		written, count uint64
+	}{
+		{"rpc.max_outbound_bytes", uint64(c.config.RPC.MaxOutboundBytes), c.config.OutboundBytes()},
+		{"rpc.max_subscription_event_bytes", uint64(c.config.RPC.MaxSubscriptionEventBytes), c.config.SubscriptionEventBytes()},
+	} {
+		if l.count < l.written && c.has(l.at) {
+			c.config.Warnings = append(c.config.Warnings, Warning{l.at,
+				fmt.Sprintf("is %d and counts as %d, an eighth of budgets.memory_bytes", l.written, l.count)})
+		}
+	}
 }
 
 // lookup is the value at a path of the tree that the document's keys produced.

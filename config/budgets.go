@@ -4,6 +4,19 @@ package config
 // A smaller budgets.memory_bytes is accepted with a warning and counts as this much.
 const LeastMemoryBytes = 256 << 20
 
+// outboundShare is the part of budgets.memory_bytes that the notifications of WebSockets may take.
+const outboundShare = 8
+
+// OutboundBytes is what counts as rpc.max_outbound_bytes: no more than an eighth of budgets.memory_bytes.
+func (c *Config) OutboundBytes() uint64 {
+	return min(uint64(c.RPC.MaxOutboundBytes), max(c.Budgets.MemoryBytes, LeastMemoryBytes)/outboundShare)
+}
+
+// SubscriptionEventBytes is what counts as rpc.max_subscription_event_bytes: no more than OutboundBytes.
+func (c *Config) SubscriptionEventBytes() uint64 {
+	return min(uint64(c.RPC.MaxSubscriptionEventBytes), c.OutboundBytes())
+}
+
 // Budgets is the [budgets] table.
 type Budgets struct {
 	// MemoryBytes bounds the memory of the whole process, up to a fixed overhead that does

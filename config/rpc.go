@@ -38,7 +38,8 @@ type RPC struct {
 	MaxSubscriptionsPerConnection int `toml:"max_subscriptions_per_connection" jsonschema:"minimum=1" default:"128"`
 	// MaxWebsocketConnections bounds open WebSockets.
 	MaxWebsocketConnections int `toml:"max_websocket_connections" jsonschema:"minimum=1" default:"256"`
-	// MaxOutboundBytes bounds queued notifications of all WebSockets together.
+	// MaxOutboundBytes bounds queued notifications of all WebSockets together. More than an eighth of
+	// budgets.memory_bytes counts as that.
 	MaxOutboundBytes HumanBytes `toml:"max_outbound_bytes" default:"64MiB" leani:"nonzero"`
 	// MaxSubscriptionEventBytes bounds what one chain event may send to a WebSocket, and what
 	// may lie unread on it.

@@ -207,6 +207,41 @@ func TestSources(t *testing.T) {
 	}
 }
 
+// What WebSockets may have queued is part of the memory of the process: more than an eighth of it counts as that, with a warning where it
+// was written.
+func TestOutboundBytes(t *testing.T) {
+	const mib = 1 << 20
+	for _, c := range []struct {
+		changes         string
+		outbound, event uint64
+		warned          []string
+	}{
+		{`budgets.memory_bytes = 536870912`, 64 * mib, 16 * mib, nil},
+		{`budgets.memory_bytes = 268435456`, 32 * mib, 16 * mib, nil},
+		{`budgets.memory_bytes = 1`, 32 * mib, 16 * mib, nil},
+		{`budgets.memory_bytes = 268435456; rpc.max_outbound_bytes = "33MiB"`, 32 * mib, 16 * mib, []string{"rpc.max_outbound_bytes"}},
+		{`budgets.memory_bytes = 536870912; rpc.max_outbound_bytes = "256MiB"; rpc.max_subscription_event_bytes = "128MiB"`, 64 * mib, 64 * mib,
+			[]string{"rpc.max_outbound_bytes", "rpc.max_subscription_event_bytes"}},
+		{`budgets.memory_bytes = 4294967296; rpc.max_outbound_bytes = "256MiB"; rpc.max_subscription_event_bytes = "128MiB"`, 256 * mib, 128 * mib, nil},
+	} {
+		doc := loadTree(t, "raw-history")
+		doc.change(t, c.changes)
+		cfg, problems := check(t, doc.text(t))
+		if len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		var warned []string
+		for _, w := range cfg.Warnings {
+			if strings.HasPrefix(w.Field, "rpc.max_") {
+				warned = append(warned, w.Field)
+			}
+		}
+		if got, event := cfg.OutboundBytes(), cfg.SubscriptionEventBytes(); got != c.outbound || event != c.event || !slices.Equal(warned, c.warned) {
+			t.Errorf("%s: got %d and %d, warnings about %v", c.changes, got, event, warned)
+		}
+	}
+}
+
 // A written limit of chunks is kept as it is, with a warning where it leaves workers idle.
 // CFG-079
 func TestActiveChunks(t *testing.T) {

@@ -6,16 +6,17 @@ import (
 	"github.com/leani-go/leani/config"
 )
 
-// memoryPlan divides budgets.memory_bytes. The parts are what the packages below promise to stay
+// memoryPlan divides budgets.memory_bytes. What WebSockets have queued is config.OutboundBytes. The parts are what the packages below promise to stay
 // under; the rest is for the code, goroutine stacks, the catalog, what commands need besides, and garbage
 // that was not collected yet. docs/configuration.md has it as a table.
 type memoryPlan struct {
 	pageCache     int64 // pages of segment files
 	pipeline      int64 // blocks between source and writer, or fetched for answers: a process that serves fills nothing
 	builder       int64 // a segment file being built; there are up to three
-	responses     int   // JSON-RPC responses being built or sent
+	responses     int   // large JSON-RPC responses being built or sent; those of medium size have an eighth of it besides
 	requests      int   // JSON-RPC request bodies being read
 	filters       int   // JSON-RPC filters that clients poll
+	subscriptions int   // addresses and topics of the subscriptions of WebSockets
 	database      int64 // Pebble's block cache
 	collectorGoal int64 // where the garbage collector works harder
 }
@@ -40,6 +41,7 @@ func planMemory(total uint64) memoryPlan {
 		responses:     int(min(t/8, 1<<30)),
 		requests:      int(min(t/32, 256*mib)),
 		filters:       int(min(t/64, 32*mib)),
+		subscriptions: int(min(t/32, 256*mib)),
 		database:      max(8*mib, t/64),
 		collectorGoal: t - t/8,
 	}

@@ -26,6 +26,7 @@ type hub struct {
 	open         atomic.Bool // WebSockets are listened for
 	disconnected atomic.Bool
 	queued       atomic.Int64 // bytes of notifications that are queued or being sent
+	filterBytes  atomic.Int64 // of the addresses and topics of all subscriptions
 
 	sockets struct {
 		sync.Mutex

@@ -35,6 +35,8 @@ type Limits struct {
 	// MaxOutboundBytes bounds the notifications that are queued or being sent, all WebSockets together; beyond it
 	// the one that holds most is closed with 1013. Default 64 MiB.
 	MaxOutboundBytes int
+	// SubscriptionBytes bounds the addresses and topics of all subscriptions together; more get -32005. Default 16 MiB.
+	SubscriptionBytes int
 	// MaxEventBytes bounds the notifications of one chain event on a WebSocket, which is closed with 1008 beyond it,
 	// and its unsent notifications, with 1013. At most MaxOutboundBytes. Default 16 MiB.
 	MaxEventBytes int
@@ -182,6 +184,7 @@ func (l Limits) withDefaults() Limits {
 	setDefault(&l.MaxWebSocketConnections, 256)
 	setDefault(&l.MaxSubscriptions, 128)
 	setDefault(&l.MaxOutboundBytes, 64<<20)
+	setDefault(&l.SubscriptionBytes, 16<<20)
 	setDefault(&l.MaxEventBytes, min(16<<20, l.MaxOutboundBytes))
 	setDefault(&l.RequestTime, 30*time.Second)
 	setDefault(&l.HistoryTime, 60*time.Second)
@@ -216,6 +219,7 @@ func (l Limits) validate() error {
 		{"MaxLogTopicAlternatives", int64(l.MaxLogTopicAlternatives), 1},
 		{"MaxWebSocketConnections", int64(l.MaxWebSocketConnections), 1},
 		{"MaxSubscriptions", int64(l.MaxSubscriptions), 1},
+		{"SubscriptionBytes", int64(l.SubscriptionBytes), 1},
 		{"MaxEventBytes", int64(l.MaxEventBytes), 1},
 		{"MaxOutboundBytes", int64(l.MaxOutboundBytes), int64(l.MaxEventBytes)},
 		{"RequestTime", int64(l.RequestTime), 1},

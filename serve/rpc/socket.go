@@ -269,9 +269,24 @@ func (c *socket) admit(s *subscription) error {
 	if c.mu.filterBytes+s.bytes > maxFilterBytes {
 		return jsonrpc.LimitExceeded("the filters of this connection are too large", jsonrpc.ReasonFilterBytes, maxFilterBytes)
 	}
+	if c.mu.closing {
+		return nil // nobody will know
+	}
+	if all := &c.server.service.hub.filterBytes; all.Add(int64(s.bytes)) > int64(limits.SubscriptionBytes) {
+		all.Add(-int64(s.bytes))
+		return jsonrpc.LimitExceeded("the filters of all connections are too large", jsonrpc.ReasonFilterBytes, uint64(limits.SubscriptionBytes))
+	}
 	c.mu.filterBytes += s.bytes
 	c.pending = append(c.pending, s)
 	return nil
+}
+
+// dropFilterLocked gives back the room that a filter takes.
+func (c *socket) dropFilterLocked(bytes int) {
+	if !c.mu.closing { // else all was given back
+		c.mu.filterBytes -= bytes
+		c.server.service.hub.filterBytes.Add(-int64(bytes))
+	}
 }
 
 // remove ends a subscription; false when there is none of that id. It belongs to the reading goroutine.
@@ -281,7 +296,7 @@ func (c *socket) remove(id string) bool {
 	for _, list := range []*[]*subscription{&c.mu.subscriptions, &c.pending} {
 		for i, s := range *list {
 			if s.id == id {
-				c.mu.filterBytes -= s.bytes
+				c.dropFilterLocked(s.bytes)
 				*list = slices.Delete(*list, i, i+1)
 				return true
 			}
@@ -350,6 +365,7 @@ func (c *socket) closeLocked(code int, reason string) {
 	if c.mu.closing {
 		return
 	}
+	c.dropFilterLocked(c.mu.filterBytes)
 	c.mu.closing, c.mu.code, c.mu.reason = true, code, reason
 	h := c.server.service.hub
 	h.queued.Add(-c.mu.held)

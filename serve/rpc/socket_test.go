@@ -56,6 +56,9 @@ func startSockets(t testing.TB, blocks int, change func(*Options)) *socketServer
 		if n := s.service.hub.queued.Load(); n != 0 {
 			t.Errorf("%d bytes are counted as queued", n)
 		}
+		if n := s.service.hub.filterBytes.Load(); n != 0 {
+			t.Errorf("%d bytes are counted as filters", n)
+		}
 		s.slots.mu.Lock()
 		defer s.slots.mu.Unlock()
 		if n := s.slots.taken; n != 0 {

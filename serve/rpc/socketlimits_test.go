@@ -96,6 +96,34 @@ func TestSubscriptionLimit(t *testing.T) {
 	}
 }
 
+// TestSubscriptionBytes: filters of all connections count together, and no longer than their subscriptions and connections last.
+func TestSubscriptionBytes(t *testing.T) {
+	const filter = 20 + 32
+	s := startSockets(t, 4, func(o *Options) { o.Limits.SubscriptionBytes = 3 * filter })
+	params := `["logs",{"address":"` + tokenAddress.Hex() + `","topics":["0x` + strings.Repeat("11", 32) + `"]}]`
+	first, second := s.dial(), s.dial()
+	first.subscribe(params)
+	id := second.subscribe(params)
+	second.subscribe(params)
+	const want = `{"jsonrpc":"2.0","id":1,"error":{"code":-32005,"message":"the filters of all connections are too large","data":{"reason":"subscription_filter_limit_exceeded","limit":156}}}`
+	call := `{"jsonrpc":"2.0","id":1,"method":"eth_subscribe","params":` + params + `}`
+	if got := first.ask(call); got != want {
+		t.Errorf("got %s", got)
+	}
+	first.subscribe(`["newHeads"]`) // costs nothing of it
+	second.ask(`{"jsonrpc":"2.0","id":1,"method":"eth_unsubscribe","params":["` + id + `"]}`)
+	first.subscribe(params)
+	if got := first.ask(call); got != want {
+		t.Errorf("got %s", got)
+	}
+	_ = second.Close()
+	s.gone(1)
+	first.subscribe(params)
+	if got := first.ask(call); got != want {
+		t.Errorf("got %s", got)
+	}
+}
+
 // TestEventBytes: what one event may be in all, whoever it is serialized for, and that it is told as a whole or not
 // at all. RPC-189 RPC-190 RPC-191 RPC-198
 func TestEventBytes(t *testing.T) {
