@@ -24,6 +24,17 @@ type Edit struct {
 // touchesFiles tells whether the edit changes more than the hot tier.
 func (edit *Edit) touchesFiles() bool { return len(edit.Add)+len(edit.Remove) > 0 }
 
+// Growth is how many bytes of segment files the edit adds, less those that it removes.
+func (edit *Edit) Growth() (bytes int64) {
+	for _, a := range edit.Add {
+		bytes += a.File.size
+	}
+	for _, r := range edit.Remove {
+		bytes -= r.Size
+	}
+	return bytes
+}
+
 // NewRow is a new file with its row. Commit sets the row's Kind, Generation and Size. The Profile of a frames
 // file is what Engine.ProfileID gave.
 type NewRow struct {

@@ -82,13 +82,7 @@ func (e *Engine) admit(edit *Edit) error {
 	if e.opts.MaximumBytes <= 0 {
 		return nil
 	}
-	var grows int64
-	for _, a := range edit.Add {
-		grows += a.File.size
-	}
-	for _, r := range edit.Remove {
-		grows -= r.Size
-	}
+	grows := edit.Growth()
 	for i := range edit.Hot.Apply {
 		for _, p := range edit.Hot.Apply[i].Parts {
 			grows += int64(len(p.Content))

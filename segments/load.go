@@ -22,15 +22,8 @@ func (d *Data) Load(n uint64, parts chain.Parts, dst *chain.Block, access *Acces
 	dst.Reset()
 	dst.BlockRef = row.Ref
 	i := uint32(n - d.footer.info.From)
-	if parts&chain.PartHeader != 0 {
-		if err := d.loadHeader(i, dst, access); err != nil {
-			return err
-		}
-	}
-	if parts&(chain.PartOmmers|chain.PartWithdrawals) != 0 {
-		if err := d.loadBody(i, dst, access); err != nil {
-			return err
-		}
+	if err := d.loadFixed(i, parts, dst, access); err != nil {
+		return err
 	}
 	if parts&chain.PartTransactions != 0 {
 		err := d.blobs(d.transactions, row.FirstTransaction, row.FirstTransaction+row.Transactions, access, func(b []byte) error {
@@ -51,6 +44,19 @@ func (d *Data) Load(n uint64, parts chain.Parts, dst *chain.Block, access *Acces
 	}
 	if parts&chain.PartReceipts != 0 {
 		return d.loadReceipts(i, &row, dst, access)
+	}
+	return nil
+}
+
+// loadFixed loads the parts of a block that do not depend on its transactions.
+func (d *Data) loadFixed(i uint32, parts chain.Parts, dst *chain.Block, access *Access) error {
+	if parts&chain.PartHeader != 0 {
+		if err := d.loadHeader(i, dst, access); err != nil {
+			return err
+		}
+	}
+	if parts&(chain.PartOmmers|chain.PartWithdrawals) != 0 {
+		return d.loadBody(i, dst, access)
 	}
 	return nil
 }

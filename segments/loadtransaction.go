@@ -21,15 +21,8 @@ func (d *Data) LoadTransaction(n uint64, index uint32, parts chain.Parts, dst *c
 	dst.Reset()
 	dst.BlockRef = row.Ref
 	i, position := uint32(n-d.footer.info.From), row.FirstTransaction+index
-	if parts&chain.PartHeader != 0 {
-		if err := d.loadHeader(i, dst, access); err != nil {
-			return err
-		}
-	}
-	if parts&(chain.PartOmmers|chain.PartWithdrawals) != 0 {
-		if err := d.loadBody(i, dst, access); err != nil {
-			return err
-		}
+	if err := d.loadFixed(i, parts, dst, access); err != nil {
+		return err
 	}
 	if parts&chain.PartTransactions != 0 {
 		dst.Transactions = emptied(dst.Transactions, row.Transactions)

@@ -54,16 +54,7 @@ func archiveVerify(ctx context.Context, a *app, path string, asJSON bool) error 
 	if err != nil {
 		return err
 	}
-	if asJSON {
-		if err := printJSON(a.stdout, r); err != nil {
-			return err
-		}
-	} else {
-		for _, p := range r.Problems {
-			fmt.Fprintln(a.stdout, p)
-		}
-		fmt.Fprintf(a.stdout, "%s: %s, %s in %s, %s; %s proved by their headers: %s\n", r.ID, listSpans(r.Coverage), counted(r.Frames, "frame"),
-			counted(r.Objects, "file"), humanize.IBytes(r.Bytes), counted(r.Proved, "block"), counted(uint64(len(r.Problems)), "problem"))
-	}
-	return problems(len(r.Problems))
+	return a.findings(asJSON, r, r.Problems, fmt.Sprintf("%s: %s, %s in %s, %s; %s proved by their headers: %s", r.ID, listSpans(r.Coverage),
+		counted(r.Frames, "frame"), counted(r.Objects, "file"), humanize.IBytes(r.Bytes), counted(r.Proved, "block"),
+		counted(uint64(len(r.Problems)), "problem")))
 }

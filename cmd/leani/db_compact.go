@@ -47,16 +47,6 @@ func dbCompact(ctx context.Context, a *app, n node, asJSON bool) error {
 	if r.Problems == nil {
 		r.Problems = []string{}
 	}
-	if asJSON {
-		if err := printJSON(a.stdout, r); err != nil {
-			return err
-		}
-	} else {
-		for _, p := range r.Problems {
-			fmt.Fprintln(a.stdout, p)
-		}
-		fmt.Fprintf(a.stdout, "%s of index files, %s of data files; %s before, %s after.\n", counted(r.IndexMerges, "merge"), counted(r.DataMerges, "merge"),
-			humanize.IBytes(uint64(r.Before.Total)), humanize.IBytes(uint64(r.After.Total)))
-	}
-	return problems(len(r.Problems))
+	return a.findings(asJSON, r, r.Problems, fmt.Sprintf("%s of index files, %s of data files; %s before, %s after.", counted(r.IndexMerges, "merge"),
+		counted(r.DataMerges, "merge"), humanize.IBytes(uint64(r.Before.Total)), humanize.IBytes(uint64(r.After.Total))))
 }

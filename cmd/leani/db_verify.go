@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
@@ -40,22 +41,29 @@ func dbVerify(ctx context.Context, a *app, n node, asJSON bool) error {
 	if r.Problems == nil {
 		r.Problems = []string{}
 	}
+	what := counted(r.Blocks, "block")
+	if r.Frames > 0 {
+		what += " and partial material of " + counted(r.Frames, "block")
+	}
+	return a.findings(asJSON, r, r.Problems, fmt.Sprintf("%s in %s, %s: %s", what, counted(r.Files, "file"),
+		humanize.IBytes(r.Bytes), counted(uint64(len(r.Problems)), "problem")))
+}
+
+// findings prints what a check found, as a JSON object or, for people, a line for each problem and a last one. It fails
+// when there are problems.
+func (a *app) findings(asJSON bool, report any, found []string, last string) error {
 	if asJSON {
-		if err := printJSON(a.stdout, r); err != nil {
+		if err := printJSON(a.stdout, report); err != nil {
 			return err
 		}
-	} else {
-		for _, p := range r.Problems {
-			fmt.Fprintln(a.stdout, p)
-		}
-		what := counted(r.Blocks, "block")
-		if r.Frames > 0 {
-			what += " and partial material of " + counted(r.Frames, "block")
-		}
-		fmt.Fprintf(a.stdout, "%s in %s, %s: %s\n", what, counted(r.Files, "file"),
-			humanize.IBytes(r.Bytes), counted(uint64(len(r.Problems)), "problem"))
+		return problems(len(found))
 	}
-	return problems(len(r.Problems))
+	for _, line := range append(slices.Clip(found), last) {
+		if _, err := fmt.Fprintln(a.stdout, line); err != nil {
+			return err
+		}
+	}
+	return problems(len(found))
 }
 
 // problems is the failure of a check that found some.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -76,22 +77,13 @@ func historyVerify(ctx context.Context, a *app, n node, blocks chain.Range, asJS
 	if err != nil {
 		return err
 	}
-	if asJSON {
-		if r.Problems == nil {
-			r.Problems = []string{}
-		}
-		if err := printJSON(a.stdout, r); err != nil {
-			return err
-		}
-	} else {
-		for _, p := range r.Problems {
-			fmt.Fprintln(a.stdout, p)
-		}
-		for _, m := range r.Missing {
-			fmt.Fprintf(a.stdout, "%s not stored\n", m)
-		}
-		fmt.Fprintf(a.stdout, "%s, %s, %s: %s\n", counted(r.Blocks, "block"), counted(r.Transactions, "transaction"), counted(r.Logs, "log"),
-			counted(uint64(len(r.Problems)+len(r.Missing)), "problem"))
+	if r.Problems == nil {
+		r.Problems = []string{}
 	}
-	return problems(len(r.Problems) + len(r.Missing))
+	found := slices.Clip(r.Problems)
+	for _, m := range r.Missing {
+		found = append(found, m.String()+" not stored")
+	}
+	return a.findings(asJSON, r, found, fmt.Sprintf("%s, %s, %s: %s", counted(r.Blocks, "block"), counted(r.Transactions, "transaction"),
+		counted(r.Logs, "log"), counted(uint64(len(found)), "problem")))
 }

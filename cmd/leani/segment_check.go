@@ -30,16 +30,6 @@ func segmentCheck(ctx context.Context, a *app, path string, asJSON bool) error {
 	if r.Problems == nil {
 		r.Problems = []string{}
 	}
-	if asJSON {
-		if err := printJSON(a.stdout, r); err != nil {
-			return err
-		}
-	} else {
-		for _, p := range r.Problems {
-			fmt.Fprintln(a.stdout, p)
-		}
-		fmt.Fprintf(a.stdout, "%s: %s, %s, %s, %s: %s\n", path, r.Kind, r.Blocks, counted(r.Pages, "page"),
-			humanize.IBytes(r.Bytes), counted(uint64(len(r.Problems)), "problem"))
-	}
-	return problems(len(r.Problems))
+	return a.findings(asJSON, r, r.Problems, fmt.Sprintf("%s: %s, %s, %s, %s: %s", path, r.Kind, r.Blocks, counted(r.Pages, "page"),
+		humanize.IBytes(r.Bytes), counted(uint64(len(r.Problems)), "problem")))
 }

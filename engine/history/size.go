@@ -54,13 +54,7 @@ func (s *Store) logicalOf(row *engine.FileRow) (int64, error) {
 // admit refuses an edit that would take the history past Options.MaximumBytes or MaximumLogicalBytes. Two
 // edits at the same time can pass a budget by the smaller one of them.
 func (s *Store) admit(ctx context.Context, edit engine.Edit) error {
-	var grows int64
-	for _, f := range edit.Add {
-		grows += f.File.Size()
-	}
-	for _, r := range edit.Remove {
-		grows -= r.Size
-	}
+	grows := edit.Growth()
 	if grows <= 0 {
 		return nil
 	}

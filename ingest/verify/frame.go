@@ -3,7 +3,6 @@ package verify
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
@@ -150,26 +149,17 @@ func (v *Verifier) frameBody(f *chain.Frame, h *header.Header) (Check, error) {
 	case h.WithdrawalsRoot == nil:
 		return 0, nil // before EIP-4895 there is nothing to check
 	}
-	got, err := v.hasher.WithdrawalsRoot(f.Withdrawals)
-	if err != nil {
-		return CheckWithdrawals, err
-	}
-	if got != *h.WithdrawalsRoot {
-		return CheckWithdrawalsRoot, mismatch(got, *h.WithdrawalsRoot)
+	if check, err := v.withdrawals(f.Withdrawals, h); err != nil {
+		return check, err
 	}
 	r.WithdrawalsRoot.Status = chain.Verified
 	return 0, nil
 }
 
 func (v *Verifier) frameTransactions(f *chain.Frame, h *header.Header) (Check, error) {
-	for i, envelope := range f.Transactions {
-		if len(envelope) == 0 {
-			return CheckTransactionsRoot, fmt.Errorf("transaction %d is empty", i)
-		}
-	}
-	v.hashes = slices.Grow(v.hashes[:0], len(f.Transactions))[:len(f.Transactions)]
-	if got := v.hasher.TransactionsRoot(f.Transactions, v.hashes); got != *h.TransactionsRoot {
-		return CheckTransactionsRoot, mismatch(got, *h.TransactionsRoot)
+	var err error
+	if v.hashes, err = v.transactions(f.Transactions, v.hashes, h); err != nil {
+		return CheckTransactionsRoot, err
 	}
 	if len(f.TransactionHashes) != len(v.hashes) {
 		return CheckTransactionsRoot, fmt.Errorf("%d hashes for %d transactions", len(f.TransactionHashes), len(v.hashes))

@@ -76,14 +76,9 @@ func (v *Verifier) block(b *chain.Block, want Expected) (Check, error) {
 }
 
 func (v *Verifier) body(b *chain.Block, h *header.Header) (Check, error) {
-	for i, envelope := range b.Transactions {
-		if len(envelope) == 0 {
-			return CheckTransactionsRoot, fmt.Errorf("transaction %d is empty", i)
-		}
-	}
-	b.TransactionHashes = slices.Grow(b.TransactionHashes[:0], len(b.Transactions))[:len(b.Transactions)]
-	if got := v.hasher.TransactionsRoot(b.Transactions, b.TransactionHashes); got != *h.TransactionsRoot {
-		return CheckTransactionsRoot, mismatch(got, *h.TransactionsRoot)
+	var err error
+	if b.TransactionHashes, err = v.transactions(b.Transactions, b.TransactionHashes, h); err != nil {
+		return CheckTransactionsRoot, err
 	}
 	ommers := blockroot.EmptyOmmers
 	if !bytes.Equal(b.Ommers, emptyList) {
@@ -100,7 +95,26 @@ func (v *Verifier) body(b *chain.Block, h *header.Header) (Check, error) {
 	case h.WithdrawalsRoot == nil:
 		return 0, nil
 	}
-	got, err := v.hasher.WithdrawalsRoot(b.Withdrawals)
+	return v.withdrawals(b.Withdrawals, h)
+}
+
+// transactions proves a list of transactions by its root, and gives their hashes in the memory of a list.
+func (v *Verifier) transactions(list [][]byte, hashes []common.Hash, h *header.Header) ([]common.Hash, error) {
+	for i, envelope := range list {
+		if len(envelope) == 0 {
+			return hashes, fmt.Errorf("transaction %d is empty", i)
+		}
+	}
+	hashes = slices.Grow(hashes[:0], len(list))[:len(list)]
+	if got := v.hasher.TransactionsRoot(list, hashes); got != *h.TransactionsRoot {
+		return hashes, mismatch(got, *h.TransactionsRoot)
+	}
+	return hashes, nil
+}
+
+// withdrawals proves a list of withdrawals by its root, which the header has.
+func (v *Verifier) withdrawals(list []byte, h *header.Header) (Check, error) {
+	got, err := v.hasher.WithdrawalsRoot(list)
 	if err != nil {
 		return CheckWithdrawals, err
 	}
