@@ -6,10 +6,13 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/leani-go/leani/chain"
+	"github.com/leani-go/leani/internal/progress"
 )
 
 // onDemand makes a node fetch blocks that it does not retain.
@@ -114,8 +117,10 @@ func TestOnDemand(t *testing.T) {
 	}
 }
 
-// A node with holes answers log queries across them as one without. (RPC-133, RPC-147)
+// A node with holes answers log queries across them as one without, also when several ask at once, within a small budget of
+// memory. (RPC-133, RPC-147, STO-016, INV-22)
 func TestOnDemandAcrossHoles(t *testing.T) {
+	skipSlow(t)
 	t.Parallel()
 	c := chainlab(t)
 	full, part := newLab(t, c), newLab(t, c)
@@ -125,7 +130,8 @@ func TestOnDemandAcrossHoles(t *testing.T) {
 	}
 	before := part.contents()
 	part.onDemand()
-	fullServer, partServer := full.serve(), part.serve()
+	part.set("budgets", "memory_bytes", fmt.Sprint(leastMemory))
+	fullServer, partServer := full.serve(), part.serveMeasured("on demand")
 	rng := rand.New(rand.NewPCG(7, 7))
 	calls := [][2]string{
 		logsCall(0, 1, ""), logsCall(199, 301, ""), logsCall(299, 303, ""), logsCall(794, 800, ""),
@@ -133,7 +139,7 @@ func TestOnDemandAcrossHoles(t *testing.T) {
 		logsCall(0, 800, `,"topics":["0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"]`),
 		logsCall(0, 800, ""), // too many, with a proposal
 	}
-	for range 20 {
+	for range 10 {
 		from := rng.Uint64N(801)
 		to := min(800, from+rng.Uint64N(60))
 		calls = append(calls, logsCall(from, to, ""))
@@ -154,8 +160,18 @@ func TestOnDemandAcrossHoles(t *testing.T) {
 			t.Errorf("%s\ngot  %.300s\nwant %.300s", body, got, want)
 		}
 	}
+	var group sync.WaitGroup
+	for k := range uint64(4) {
+		group.Go(func() {
+			call := logsCall(k*100, k*100+300, `,"address":"0x00000000000000000000000000000000000000ff"`)
+			if r, err := b.call(call[0], call[1]); err != nil || string(r.Result) != "[]" {
+				t.Errorf("%s: got %+v, %v", call[1], r, err)
+			}
+		})
+	}
+	group.Wait()
 	full.stopped(fullServer)
-	part.stopped(partServer)
+	part.stoppedMeasured(partServer, "on demand")
 	if after := part.contents(); after != before {
 		t.Errorf("the store is not what it was: before\n%s\nafter\n%s", before, after)
 	}
@@ -256,3 +272,49 @@ func TestOnDemandSources(t *testing.T) {
 	}
 	part.stopped(server)
 }
+
+// A node that retains a recent window and few blocks below it answers the queries of the lab chain as go-ethereum does, with
+// the rest from an era file. (RPC-147, RPC-202, INV-33)
+func TestOnDemandBelowRecent(t *testing.T) {
+	skipSlow(t)
+	t.Parallel()
+	c := chainlab(t)
+	var byNumber []*query
+	for i, q := range chainlabQueries(t) {
+		if i%3 == 0 && !strings.Contains(q.body, "blockHash") && !hashParameter.MatchString(q.body) {
+			byNumber = append(byNumber, q)
+		}
+	}
+	if len(byNumber) < 20 {
+		t.Fatalf("only %d queries", len(byNumber))
+	}
+	l := newLab(t, c)
+	l.onDemand()
+	border := c.blocks.To - 200
+	l.live(fmt.Sprintf(`{"apply": {"era": %q, "fromBlock": %d, "toBlock": %d}}`, c.files[0], border, c.blocks.To-1))
+	n := l.open(false)
+	for _, r := range []chain.Range{{From: 100, To: 120}, {From: border - 10, To: border}} {
+		if err := n.fill(t.Context(), r, func(progress.Count) {}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := n.follow(t.Context(), func() {}); err != nil {
+		t.Fatal(err)
+	}
+	asker, stop := serveWithin(t, n)
+	defer stop()
+	checkAnswers(t, asker.url, byNumber, 3, 1)
+	for call, want := range map[[2]string]string{
+		logsCall(border, border, ""):      "source=store, path=recent, finality=unattested",
+		logsCall(border-20, border+1, ""): `source=(store "era"), path=mixed, finality=unattested, trust=verified_material`,
+		logsCall(border-5, border-5, ""):  "source=store, path=materialized, finality=unattested",
+		logsCall(130, 131, ""):            `source="era", path=on_demand, finality=unattested, trust=verified_material`,
+	} {
+		if got := answerHeader(t, asker.url, call[0], call[1]); got != want {
+			t.Errorf("%s: got %s, want %s", call[1], got, want)
+		}
+	}
+}
+
+// hashParameter finds a question about a block or transaction by hash.
+var hashParameter = regexp.MustCompile(`"params":\["0x[0-9a-f]{64}"`)

@@ -163,7 +163,11 @@ func (c *client) call(method, params string) (reply, error) {
 // called.
 func serveWithin(tb testing.TB, n *storedNode) (c *client, stop func()) {
 	tb.Helper()
-	s, err := n.newServer(1, nil)
+	fetched, err := n.openFetchedHistory(tb.Context())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	s, err := n.newServer(1, fetched)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -179,7 +183,7 @@ func serveWithin(tb testing.TB, n *storedNode) (c *client, stop func()) {
 		c.http.CloseIdleConnections()
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
-		if err := errors.Join(s.Shutdown(ctx), <-served); err != nil {
+		if err := errors.Join(s.Shutdown(ctx), <-served, fetched.close()); err != nil {
 			tb.Error(err)
 		}
 	}
