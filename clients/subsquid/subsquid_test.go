@@ -31,6 +31,8 @@ var token = common.HexToAddress("0x96aff19547e77db75829fd04a90bd71f9bd1f1ea")
 // TestSubsquid lets a Subsquid processor follow a token at a node, over HTTP, where it polls, and over WebSocket, where it
 // subscribes: history, blocks that arrive, a longer branch that replaces some of them, and a shorter one. At each
 // stage its rows are exactly what the chain says.
+//
+// RPC-126 RPC-182
 func TestSubsquid(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: left out with -short")
