@@ -14,7 +14,6 @@ import (
 
 	"github.com/leani-go/leani/chain"
 	"github.com/leani-go/leani/engine"
-	"github.com/leani-go/leani/internal/corrupt"
 	"github.com/leani-go/leani/segments"
 )
 
@@ -285,12 +284,9 @@ func (w *FramesWriter) finish() error {
 
 // readBack compares a finished file with what was added.
 func (r *framesRun) readBack(info segments.Info, digest [32]byte) error {
-	f, err := segments.Open(r.file.Path(), 0, r.file, segments.NewCache(readBackCache))
+	f, err := reopen(r.file, digest)
 	if err != nil {
 		return err
-	}
-	if f.Digest() != digest {
-		return corrupt.New(f.Name(), errReadBack)
 	}
 	v, err := segments.NewFrames(f)
 	if err != nil {

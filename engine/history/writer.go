@@ -302,16 +302,24 @@ func rowOf(i segments.Info, digest [32]byte, level uint8) engine.FileRow {
 
 var errReadBack = errors.New("a block reads back different from what was added")
 
-// compare reads a finished data file and compares every block with what was added: canonical receipts,
-// blooms and roots follow from equal blocks. It does not use the store's page
-// cache, which belongs to queries.
-func compare(r *run, digest [32]byte) error {
-	f, err := segments.Open(r.file.Path(), 0, r.file, segments.NewCache(readBackCache))
+// reopen opens a finished file to read it back. It does not use the store's page cache, which belongs to queries.
+func reopen(file *engine.PendingFile, digest [32]byte) (*segments.File, error) {
+	f, err := segments.Open(file.Path(), 0, file, segments.NewCache(readBackCache))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if f.Digest() != digest {
-		return corrupt.New(f.Name(), errReadBack)
+		return nil, corrupt.New(f.Name(), errReadBack)
+	}
+	return f, nil
+}
+
+// compare reads a finished data file and compares every block with what was added: canonical receipts,
+// blooms and roots follow from equal blocks.
+func compare(r *run, digest [32]byte) error {
+	f, err := reopen(r.file, digest)
+	if err != nil {
+		return err
 	}
 	d, err := segments.NewData(f)
 	if err != nil {
