@@ -106,7 +106,7 @@ func followPiece(t *testing.T, c *harness.Chain, n *harness.Node, s *harness.Ses
 	for said := false; !said; {
 		last = c.Block(last.NumberU64() + 1)
 		n.Apply(last)
-		said = s.Waits(250 * time.Millisecond)
+		said = s.Waits(500 * time.Millisecond)
 	}
 	expect(lines("+", last))
 	other := c.Fork(c.Block(last.NumberU64()-1), last, changed(busiest([]*harness.Block{last}), last.NumberU64()))

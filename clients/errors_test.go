@@ -44,7 +44,7 @@ func TestErrors(t *testing.T) {
 	const first, below, beyond = 600, 100, newer + 5
 	n := harness.Start(c, harness.Options{First: first, Filled: filled, Settings: map[string]string{"max_log_results": "1000"}})
 	token := busiest(c.Span(older, newer))
-	each(t, n, func(t *testing.T, s *harness.Session) {
+	each(t, n, scripts, func(t *testing.T, s *harness.Session) {
 		script, _, _ := strings.Cut(s.Name(), ".")
 
 		refused := object{}

@@ -74,6 +74,17 @@ await serve({
   async receipt({ hash }) {
     return receipt(await provider.getTransactionReceipt(hash))
   },
+  async receipts({ block }) {
+    const network = await provider.getNetwork()
+    const found = await provider.send('eth_getBlockReceipts', [block])
+    return found.map((r) => receipt(provider._wrapTransactionReceipt(r, network)))
+  },
+  config: () => provider.send('eth_config', []),
+  async wait({ hash }) {
+    const waiting = provider.waitForTransaction(hash)
+    say('waiting')
+    return waiting.then(receipt, (error) => ({ error: describe(error) }))
+  },
   async logs({ address, fromBlock, toBlock, blockHash, ...topics }) {
     return (await provider.getLogs({ address, topics: topicsOf(topics), ...(blockHash ? { blockHash } : { fromBlock, toBlock }) })).map(log)
   },

@@ -35,9 +35,9 @@ func client(t *testing.T, name, transport string, n *harness.Node) *harness.Sess
 	return s
 }
 
-// each runs a test with each client, over HTTP and over WebSocket.
-func each(t *testing.T, n *harness.Node, test func(*testing.T, *harness.Session)) {
-	for _, name := range scripts {
+// each runs a test with clients, over HTTP and over WebSocket.
+func each(t *testing.T, n *harness.Node, clients []string, test func(*testing.T, *harness.Session)) {
+	for _, name := range clients {
 		for _, transport := range transports {
 			t.Run(name+" over "+transport, func(t *testing.T) {
 				s := client(t, name, transport, n)
@@ -69,7 +69,7 @@ func TestReads(t *testing.T) {
 	c := harness.Chainlab(t)
 	n := harness.Start(c, harness.Options{Filled: filled})
 	n.Apply(c.Span(filled, newer)...)
-	each(t, n, func(t *testing.T, s *harness.Session) {
+	each(t, n, scripts, func(t *testing.T, s *harness.Session) {
 		readBlocks(t, c, s)
 		readTransactions(t, c, s)
 		readLogs(t, c, s)

@@ -1,5 +1,5 @@
 // viem 2 as a client of the node at LEANI_HTTP and LEANI_WS.
-import { createPublicClient, http, parseEventLogs, webSocket } from 'viem'
+import { createPublicClient, formatTransactionReceipt, http, parseEventLogs, webSocket } from 'viem'
 import { getLogsRetryHelper } from '@ponder/utils'
 import { erc20, failures, pick, say, serve, until } from './lines.mjs'
 
@@ -109,6 +109,17 @@ await serve({
   },
   async receipt({ hash }) {
     return receipt(await client.getTransactionReceipt({ hash }))
+  },
+  async receipts({ block }) {
+    const found = await client.request({ method: 'eth_getBlockReceipts', params: [block] })
+    return found.map((r) => receipt(formatTransactionReceipt(r)))
+  },
+  config: () => client.request({ method: 'eth_config' }),
+  async wait({ hash }) {
+    const waiting = client.waitForTransactionReceipt({ hash, pollingInterval: 20, retryCount })
+    await until(() => called.has('eth_getTransactionReceipt'))
+    say('waiting')
+    return waiting.then(receipt, (error) => ({ error: describe(error) }))
   },
   async logs(filter) {
     return (await client.getLogs(filterOf(filter))).map(log)
