@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"net"
 	"time"
 
 	"github.com/leani-go/leani/api/jsonrpc"
@@ -13,6 +14,7 @@ type exchange struct {
 	service *service
 	base    context.Context // the server's or the socket's; ends at a forced shutdown
 	socket  *socket         // nil over HTTP
+	conn    net.Conn        // of the request, nil over WebSocket
 
 	body     []byte
 	requests []request // of a batch; they alias body
@@ -20,9 +22,9 @@ type exchange struct {
 	origin   provenance // of all answers
 	call     call
 
-	ctx      context.Context // nil until context is called
-	cancel   context.CancelFunc
-	extended bool
+	ctx     context.Context // nil until context is called
+	cancel  context.CancelFunc
+	unwatch func() // ends watching the connection; nil until extend is called
 }
 
 // open readies a new or released exchange for a request.
@@ -48,7 +50,7 @@ func (x *exchange) release() {
 	}
 	x.body = x.body[:0]
 	x.origin = provenance{}
-	x.service, x.base, x.socket = nil, nil, nil
+	x.service, x.base, x.socket, x.conn = nil, nil, nil, nil
 }
 
 // context bounds the work on the request. It is made when first needed: most calls to the
@@ -60,27 +62,34 @@ func (x *exchange) context() context.Context {
 	return x.ctx
 }
 
-// extend gives the request, once, as much time from now on, if that is more than it has.
+// extend gives the request, once, as much time from now on, if that is more than it has. From then on its context also ends
+// when its client is seen to have gone: what takes long must not be done for nobody.
 func (x *exchange) extend(d time.Duration) {
-	if x.extended {
+	if x.unwatch != nil {
 		return
 	}
 	before := x.context()
-	if deadline, _ := before.Deadline(); time.Until(deadline) >= d || before.Err() != nil {
-		return
+	if deadline, _ := before.Deadline(); time.Until(deadline) < d && before.Err() == nil {
+		ctx, cancel := context.WithTimeout(x.base, d)
+		release := x.cancel
+		x.ctx, x.cancel = ctx, func() { cancel(); release() }
 	}
-	x.extended = true
-	ctx, cancel := context.WithTimeout(x.base, d)
-	release := x.cancel
-	x.ctx, x.cancel = ctx, func() { cancel(); release() }
+	x.unwatch = func() {}
+	if x.conn != nil {
+		x.unwatch = watchPeer(x.conn, x.cancel)
+	}
 }
 
 // run answers the body. An empty response means that there is nothing to answer.
 func (x *exchange) run() {
 	defer func() {
+		if x.unwatch != nil {
+			x.unwatch()
+			x.unwatch = nil
+		}
 		if x.ctx != nil {
 			x.cancel()
-			x.ctx, x.cancel, x.extended = nil, nil, false
+			x.ctx, x.cancel = nil, nil
 		}
 		x.out.finish()
 	}()

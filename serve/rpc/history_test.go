@@ -1,9 +1,12 @@
 package rpc
 
 import (
+	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -456,6 +459,61 @@ func TestHistoryShutdown(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	<-answered
+}
+
+// A client that closes its connection ends what is fetched for it; the next request on a connection that stays is served.
+func TestHistoryClientGone(t *testing.T) {
+	running, ended := make(chan struct{}, 1), make(chan error, 1)
+	s, h := startHistory(t, []chain.Range{{From: 20, To: 40}}, nil)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- s.Server.Serve(listener) }()
+	defer func() {
+		_ = s.Shutdown(context.Background())
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	}()
+	ask := func(body string) net.Conn {
+		conn, err := net.Dial("tcp", listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 { // both are served, one after the other
+			if _, err := fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body); err != nil {
+				t.Fatal(err)
+			}
+			if h.before != nil {
+				return conn
+			}
+			response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := io.ReadAll(response.Body)
+			if err != nil || !strings.Contains(string(text), `"number":"0x3"`) {
+				t.Fatalf("got %s, %v", text, err)
+			}
+		}
+		return conn
+	}
+	_ = ask(callsOf(3)[0]).Close()
+
+	h.before = func(ctx context.Context, _ HistoryRequest) error {
+		running <- struct{}{}
+		<-ctx.Done()
+		ended <- ctx.Err()
+		return ctx.Err()
+	}
+	conn := ask(callsOf(3)[0])
+	<-running
+	_ = conn.Close()
+	if err := <-ended; err != context.Canceled {
+		t.Errorf("got %v", err)
+	}
 }
 
 // A panic of a method that is reading ends its call alone.

@@ -43,7 +43,7 @@ type Limits struct {
 
 	// RequestTime bounds the work on one HTTP request, waiting included; what is not answered
 	// by then gets -32005. fasthttp does not tell when a client has gone, so this is also how
-	// long work for nobody can go on. Default 30 s, a common time-out of client libraries.
+	// long work for nobody can go on, but for history on demand, during which connections are watched. Default 30 s, a common time-out of client libraries.
 	RequestTime time.Duration
 	// HistoryTime bounds the work on a request that fetches history on demand, from then on and waiting included; beyond it
 	// the call gets -32004. It does not shorten RequestTime. Default 60 s.

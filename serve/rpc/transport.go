@@ -72,6 +72,7 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	if !s.readBody(ctx, x) {
 		return
 	}
+	x.conn = ctx.Conn()
 	x.run()
 	s.respond(ctx, x)
 }

@@ -1,0 +1,8 @@
+//go:build !unix
+
+package rpc
+
+import "net"
+
+// watchPeer cannot tell here.
+func watchPeer(net.Conn, func()) (stop func()) { return func() {} }
