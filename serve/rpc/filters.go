@@ -207,9 +207,9 @@ func (p *poll) write(s string) {
 	}
 }
 
-// ref gives the block of the chain at a number.
-func (p *poll) ref(number uint64) (chain.BlockRef, error) {
-	if err := p.load(number, 0); err != nil {
+// ref gives the block of the chain at a number. Its parent hash is sure to be there only with chain.PartHeader.
+func (p *poll) ref(number uint64, parts chain.Parts) (chain.BlockRef, error) {
+	if err := p.load(number, parts); err != nil {
 		if errors.Is(err, chain.ErrNotRetained) {
 			return chain.BlockRef{}, &lostError{err.Error()}
 		}
@@ -226,7 +226,7 @@ func (p *poll) findFork() error {
 		if told.Number > p.head {
 			continue
 		}
-		ref, err := p.ref(told.Number)
+		ref, err := p.ref(told.Number, 0)
 		if err != nil {
 			return err
 		}
@@ -242,7 +242,7 @@ func (p *poll) findFork() error {
 	if first.Number == 0 || first.Number-1 > p.head {
 		return &lostError{"more blocks were undone than are remembered"}
 	}
-	parent, err := p.ref(first.Number - 1)
+	parent, err := p.ref(first.Number-1, 0)
 	if err != nil {
 		return err
 	}
@@ -360,7 +360,7 @@ func (p *poll) tellHashes() error {
 			p.blocks.To = number
 			return nil
 		}
-		ref, err := p.ref(number)
+		ref, err := p.ref(number, 0)
 		if err != nil {
 			return err
 		}
@@ -462,7 +462,7 @@ func (p *poll) settle() error {
 	recent := p.recent
 	var fresh []toldBlock
 	for number := first; number < p.blocks.To; number++ {
-		ref, err := p.ref(number)
+		ref, err := p.ref(number, chain.PartHeader)
 		if err != nil {
 			return err
 		}
@@ -472,6 +472,7 @@ func (p *poll) settle() error {
 		b := toldBlock{ref: ref}
 		if len(recent) > 0 && recent[0].ref.Number == number {
 			b = recent[0]
+			b.ref = ref
 		}
 		fresh = append(fresh, b)
 	}
