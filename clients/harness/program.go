@@ -96,8 +96,9 @@ func (p *Program) Records() []Record {
 	return p.records[:len(p.records):len(p.records)]
 }
 
-// Await waits for a record with a message among those that were logged after the one that it gave last.
-func (p *Program) Await(message string) Record {
+// Await waits for a record with a message, and with parts of text in its line, among those that were logged after the one
+// that it gave last.
+func (p *Program) Await(message string, parts ...string) Record {
 	p.tb.Helper()
 	for {
 		p.mu.Lock()
@@ -105,7 +106,7 @@ func (p *Program) Await(message string) Record {
 		p.mu.Unlock()
 		for p.seen < len(records) {
 			p.seen++
-			if r := records[p.seen-1]; r.Message == message {
+			if r := records[p.seen-1]; r.Message == message && contains(r.Raw, parts) {
 				return r
 			}
 		}
@@ -114,9 +115,19 @@ func (p *Program) Await(message string) Record {
 		case <-p.exited:
 			p.tb.Fatalf("%s ended: %s", p.name, p.cmd.ProcessState)
 		case <-time.After(Patience):
-			p.tb.Fatalf("%s does not log %q", p.name, message)
+			p.tb.Fatalf("%s does not log %q %q", p.name, message, parts)
 		}
 	}
+}
+
+// contains tells whether all parts stand in a line.
+func contains(line []byte, parts []string) bool {
+	for _, part := range parts {
+		if !bytes.Contains(line, []byte(part)) {
+			return false
+		}
+	}
+	return true
 }
 
 // Until asks again and again whether something that nobody tells of is so, and waits until it is.

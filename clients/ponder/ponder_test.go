@@ -218,9 +218,10 @@ func table[Row any](p *ponder, name, members, order string) (rows []Row) {
 	}
 }
 
-// awaitHead waits until Ponder has indexed a block.
+// awaitHead waits until Ponder has indexed a block, the first one of its number since it was waited for the last time.
 func (p *ponder) awaitHead(b *harness.Block) {
 	p.t.Helper()
+	p.Await("Indexed block", fmt.Sprintf(`"number":%d,`, b.NumberU64())) // asking all the time would slow Ponder down
 	p.Until(fmt.Sprintf("block %d %s is indexed", b.NumberU64(), b.Hash()), func() bool {
 		var head *struct{ Hash common.Hash }
 		p.query(fmt.Sprintf(`{ head(number: %d) { hash } }`, b.NumberU64()), "head", &head)
