@@ -1,8 +1,12 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -13,6 +17,7 @@ import (
 
 	"github.com/leani-go/leani/chain"
 	"github.com/leani-go/leani/internal/progress"
+	"github.com/leani-go/leani/serve/rpc"
 )
 
 // onDemand makes a node fetch blocks that it does not retain.
@@ -318,3 +323,77 @@ func TestOnDemandBelowRecent(t *testing.T) {
 
 // hashParameter finds a question about a block or transaction by hash.
 var hashParameter = regexp.MustCompile(`"params":\["0x[0-9a-f]{64}"`)
+
+// changingHistory does something to the store between the plan of a request and its first block.
+type changingHistory struct {
+	rpc.History
+	change func() error
+}
+
+func (h changingHistory) Fetch(ctx context.Context, r rpc.HistoryRequest, to rpc.HistoryReader) error {
+	if err := h.change(); err != nil {
+		return err
+	}
+	return h.History.Fetch(ctx, r, to)
+}
+
+// An answer is about the moment at which it was planned, also where the retained blocks that it has go away while others are
+// fetched; what is asked later sees that. (RPC-131, RPC-147)
+func TestOnDemandIsOneMoment(t *testing.T) {
+	t.Parallel()
+	full, part := newLab(t, bundled(t)), newLab(t, bundled(t))
+	span := bundledSpans[2]
+	full.must(fillArgs(span)...)
+	asker, stop := serveWithin(t, full.open(true))
+	defer stop()
+	call := logsCall(span.From, span.To-1, "")
+	want, err := asker.call(call[0], call[1])
+	if err != nil || want.Error != nil || len(want.Result) < 100 {
+		t.Fatalf("got %+v, %v", want, err)
+	}
+
+	last := chain.Range{From: span.To - 1, To: span.To}
+	part.must(fillArgs(last)...)
+	part.onDemand()
+	n := part.open(false)
+	fetched, err := n.openFetchedHistory(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := fetched.close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	changing := changingHistory{fetched, func() error {
+		report, err := n.prune(t.Context(), pruneRequest{span: blockSpan{last.From, last.From}, head: true})
+		if err == nil && report.Blocks != 1 {
+			err = fmt.Errorf("%d blocks were pruned", report.Blocks)
+		}
+		return err
+	}}
+	s, err := rpc.New(rpc.Options{Store: historyStore{n.history}, History: changing, Network: n.network, LaneWorkers: 1, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(listener) }()
+	defer func() {
+		if err := errors.Join(s.Shutdown(t.Context()), <-served); err != nil {
+			t.Error(err)
+		}
+	}()
+	c := newClient("http://" + listener.Addr().String())
+	defer c.http.CloseIdleConnections()
+	got, err := c.call(call[0], call[1])
+	if err != nil || string(got.Result) != string(want.Result) {
+		t.Errorf("got %.300s %+v, %v", got.Result, got.Error, err)
+	}
+	if r, err := c.call("eth_blockNumber", "[]"); err != nil || string(r.Result) != `"0x0"` {
+		t.Errorf("the block is still there: %s, %v", r.Result, err)
+	}
+}

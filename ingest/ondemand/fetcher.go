@@ -240,21 +240,27 @@ func (f *Fetcher) order() []*source {
 	return order
 }
 
-// note logs the failure of a source, loudly the first time.
+// note logs the failure of a source, loudly where it is news and not the doing of clients.
 func (f *Fetcher) note(s *source, request Request, err error) {
-	log := f.options.Logger.Warn
 	var again *rememberedError
-	reason := reasonOf(err)
-	if errors.As(err, &again) || reason == NotHeld || reason == OverBudget {
+	reason, now := reasonOf(err), f.options.Now()
+	quiet := errors.As(err, &again) || reason == NotHeld || reason == OverBudget
+	f.mu.Lock()
+	if reason == Failed {
+		s.failed = now
+	}
+	if text := err.Error(); !quiet && text == s.told && now.Sub(s.toldAt) < tellAgainAfter {
+		quiet = true
+	} else if !quiet {
+		s.told, s.toldAt = text, now
+	}
+	f.mu.Unlock()
+	log := f.options.Logger.Warn
+	if quiet {
 		log = f.options.Logger.Debug
 	}
 	log("history source failed on demand", "source", s.ID, "from", request.Runs[0].From, "to", request.Runs[len(request.Runs)-1].To-1,
 		"reason", reason.String(), "error", err)
-	if reason == Failed {
-		f.mu.Lock()
-		s.failed = f.options.Now()
-		f.mu.Unlock()
-	}
 }
 
 // protected is an attempt of which a panic is a failure of the source.

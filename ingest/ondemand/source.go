@@ -22,6 +22,8 @@ type source struct {
 	opened ingest.Source // nil before it is needed; guarded by turn
 	since  time.Time     // guarded by turn
 	failed time.Time     // when it could not be read the last time; guarded by the Fetcher's mu
+	told   string        // the failure that was logged last, and when; guarded by the Fetcher's mu
+	toldAt time.Time
 }
 
 const (
@@ -29,6 +31,8 @@ const (
 	renewAfter = time.Minute
 	// asideFor is how long a source that could not be read is asked after the others.
 	asideFor = 30 * time.Second
+	// tellAgainAfter is when a failure is logged again that clients meet again and again.
+	tellAgainAfter = time.Minute
 )
 
 // enter takes the turn.
