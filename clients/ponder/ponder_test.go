@@ -101,6 +101,14 @@ func TestPonder(t *testing.T) {
 	}) {
 		t.Error("finality did not go over the branches")
 	}
+
+	// Most of these are gone before Ponder has asked for them, and there is no block by their hashes any more.
+	hasty := c.Branch(canonical[210], 222, token, "hasty")
+	n.Apply(hasty...)
+	instead := c.Branch(hasty[2], 223, token, "instead")
+	n.ApplyBranch(instead...)
+	follow(append(hasty[:3:3], instead...))
+	p.compare("in haste", canonical)
 	p.Interrupt()
 }
 

@@ -106,6 +106,14 @@ func play(t *testing.T, c *harness.Chain, n *harness.Node, subscribes bool) {
 	n.Apply(further...)
 	undone += replaced(further)
 	p.compare("end", canonical, undone)
+
+	// Most of these are gone before the processor has asked for them. How many it sees is chance.
+	hasty := c.Branch(canonical[180], 192, token, "hasty")
+	n.Apply(hasty...)
+	instead := c.Branch(hasty[2], 193, token, "instead")
+	n.ApplyBranch(instead...)
+	replaced(append(hasty[:3:3], instead...))
+	p.compare("in haste", canonical, unknown)
 	p.End()
 }
 
@@ -115,8 +123,10 @@ type processor struct {
 	*harness.Session
 }
 
+const unknown = -1
+
 // compare waits until the processor has the last of the blocks, and requires that its rows are what they say, and that it
-// has taken back as many blocks as were replaced.
+// has taken back as many blocks as were replaced, unless that number is unknown.
 func (p processor) compare(stage string, blocks []*harness.Block, undone int) {
 	p.t.Helper()
 	p.Ask("reached", blocks[len(blocks)-1].Hash(), nil)
@@ -152,11 +162,11 @@ func (p processor) compare(stage string, blocks []*harness.Block, undone int) {
 	if want := harness.Balances(transfers); !cmp.Equal(rows.Accounts, want) {
 		p.t.Errorf("%s: balances (- want, + got):\n%.3000s", stage, cmp.Diff(want, rows.Accounts))
 	}
-	if rows.Undone != undone {
+	if undone != unknown && rows.Undone != undone {
 		p.t.Errorf("%s: %d blocks undone, want %d", stage, rows.Undone, undone)
 	}
 	if p.t.Failed() {
 		p.t.FailNow()
 	}
-	p.t.Logf("%s: %d blocks, %d transfers, %d accounts, %d blocks undone", stage, len(blocks), len(transfers), len(rows.Accounts), undone)
+	p.t.Logf("%s: %d blocks, %d transfers, %d accounts, %d blocks undone", stage, len(blocks), len(transfers), len(rows.Accounts), rows.Undone)
 }
