@@ -186,6 +186,7 @@ await serve({
     return { uninstalled, ...(await failures({ after: () => client.getFilterChanges({ filter }) }, describe)) }
   },
   async watch({ transport, address }) {
+    called.clear()
     const watcher = transport === 'ws' ? overWebSocket : overHTTP
     const onError = (error) => say('error', describe(error))
     watching.push(
