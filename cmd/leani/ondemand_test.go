@@ -397,3 +397,68 @@ func TestOnDemandIsOneMoment(t *testing.T) {
 		t.Errorf("the block is still there: %s, %v", r.Result, err)
 	}
 }
+
+// A file with one flipped bit, listed with the digest that it has then, gives the answer of the good file or none. (RPC-144)
+func TestOnDemandFromFlippedBits(t *testing.T) {
+	t.Parallel()
+	full, part := newLab(t, bundled(t)), newLab(t, bundled(t))
+	for _, s := range bundledSpans {
+		full.must(fillArgs(s)...)
+	}
+	asked, last := bundledSpans[1], bundledSpans[2]
+	part.must(fillArgs(chain.Range{From: last.To - 1, To: last.To})...)
+	part.onDemand()
+	good, stop := serveWithin(t, full.open(true))
+	defer stop()
+	var bodies []string
+	for _, call := range append(append(blockCalls(asked.From), blockCalls(asked.To-1)...), logsCall(asked.From, asked.To-1, "")) {
+		bodies = append(bodies, fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":%s}`, call[0], call[1]))
+	}
+	want := make(map[string]string)
+	for _, body := range bodies {
+		text, err := good.post(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want[body] = string(text)
+	}
+	var victim string
+	for _, name := range readDir(t, part.era()) {
+		if strings.Contains(name, fmt.Sprint(asked.From)) {
+			victim = filepath.Join(part.era(), name)
+		}
+	}
+	content := readFile(t, victim)
+	if err := os.Remove(victim); err != nil { // it is a link
+		t.Fatal(err)
+	}
+	n := part.open(true)
+	rng := seeded(t)
+	refused := 0
+	for range 60 {
+		at, bit := rng.IntN(len(content)), byte(1)<<rng.IntN(8)
+		content[at] ^= bit
+		writeFile(t, victim, content)
+		part.catalog()
+		asker, stop := serveWithin(t, n)
+		for _, body := range bodies {
+			got, err := asker.post(body)
+			switch {
+			case err != nil:
+				t.Error(err)
+			case string(got) == want[body]:
+			case strings.Contains(string(got), "historical_source_returned_invalid_material"), strings.Contains(string(got), "no_viable_historical_source"),
+				strings.Contains(string(got), "historical_request_budget_exceeded"):
+				refused++
+			default:
+				t.Errorf("bit %#x of byte %d: %s\ngot  %.300s\nwant %.300s", bit, at, body, got, want[body])
+			}
+		}
+		stop()
+		content[at] ^= bit
+	}
+	t.Logf("%d of %d refused", refused, 60*len(bodies))
+	if refused == 0 {
+		t.Error("no bit matters")
+	}
+}
