@@ -2,9 +2,11 @@ package harness
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -43,6 +45,9 @@ func (b *built) path(tb testing.TB) string {
 	path := filepath.Join(b.dir, "leani")
 	root := shareddata.Root(tb)
 	b.once.Do(func() {
+		if b.err = lookAtSources(root); b.err != nil {
+			return
+		}
 		cmd := exec.Command("go", "build", "-o", path, "./cmd/leani")
 		cmd.Dir = root
 		if out, err := cmd.CombinedOutput(); err != nil {
@@ -53,4 +58,17 @@ func (b *built) path(tb testing.TB) string {
 		tb.Fatal(b.err)
 	}
 	return path
+}
+
+// lookAtSources opens the folders of the repository. The go command remembers which folders and files a test has opened, and
+// takes its result out of the cache only while they are the same: it cannot know otherwise that the test is about a
+// binary made of packages that the test does not import, and about scripts.
+func lookAtSources(root string) error {
+	return filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		name := entry.Name()
+		if err == nil && entry.IsDir() && path != root && (name == "node_modules" || name == "data" || name == "bin" || strings.HasPrefix(name, ".")) {
+			return filepath.SkipDir
+		}
+		return err
+	})
 }

@@ -2,8 +2,11 @@ package harness
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/ethereum/go-ethereum"
@@ -80,4 +83,60 @@ for await (const line of createInterface({ input: process.stdin })) console.log(
 		t.Errorf("sum %d", sum)
 	}
 	s.End()
+}
+
+// outcome notes how a test would end.
+type outcome struct {
+	testing.TB
+	skipped, failed string
+}
+
+func (o *outcome) Helper() {}
+
+func (o *outcome) Skipf(format string, args ...any) {
+	o.skipped = fmt.Sprintf(format, args...)
+	runtime.Goexit()
+}
+
+func (o *outcome) Fatalf(format string, args ...any) {
+	o.failed = fmt.Sprintf(format, args...)
+	runtime.Goexit()
+}
+
+// Without Node.js tests are skipped, or fail where it is required; packages that are installed are not installed again.
+func TestNodeModules(t *testing.T) {
+	end := func() *outcome {
+		o := &outcome{TB: t}
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			NodeModules(o, "..")
+		}()
+		<-ended
+		return o
+	}
+	if o := end(); o.failed != "" {
+		t.Fatal(o.failed)
+	} else if o.skipped != "" {
+		t.Skip(o.skipped)
+	}
+	npm := t.TempDir()
+	for _, name := range []string{"node", "npm"} {
+		if err := os.WriteFile(filepath.Join(npm, name), []byte("#!/bin/false\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", npm)
+	if o := end(); o.skipped != "" || o.failed != "" {
+		t.Errorf("installed again: %+v", o)
+	}
+	t.Setenv("PATH", t.TempDir())
+	for _, required := range []string{"", "1"} {
+		t.Setenv(RequireVariable, required)
+		o := end()
+		said := o.skipped + o.failed
+		if !strings.Contains(said, "node is not installed") || (o.failed != "") != (required == "1") || o.failed != "" && o.skipped != "" {
+			t.Errorf("%s=%s: %+v", RequireVariable, required, o)
+		}
+	}
 }
