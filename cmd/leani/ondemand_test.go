@@ -8,7 +8,9 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -460,5 +462,38 @@ func TestOnDemandFromFlippedBits(t *testing.T) {
 	t.Logf("%d of %d refused", refused, 60*len(bodies))
 	if refused == 0 {
 		t.Error("no bit matters")
+	}
+}
+
+// A node that waits for a mirror stops when it is told to, and nothing of the file is left.
+func TestOnDemandStops(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, bundled(t))
+	last := bundledSpans[2]
+	l.must(fillArgs(chain.Range{From: last.To - 1, To: last.To})...)
+	l.onDemand()
+	asked := make(chan struct{}, 16)
+	hanging := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		name := path.Base(r.URL.Path)
+		if strings.HasSuffix(name, ".txt") {
+			http.ServeFile(w, r, filepath.Join(l.era(), name))
+			return
+		}
+		asked <- struct{}{}
+		<-r.Context().Done()
+	}))
+	defer hanging.Close()
+	l.sourcesOf(entryOf("mirror", "10", hanging.URL+"/"))
+	s := l.serve()
+	answered := make(chan struct{})
+	go func() { // the connection may be cut before there is an answer
+		defer close(answered)
+		_, _ = newClient(s.url).call("eth_getBlockByNumber", fmt.Sprintf(`["%#x",true]`, last.From))
+	}()
+	<-asked
+	l.stopped(s)
+	<-answered
+	if names, err := os.ReadDir(filepath.Join(l.data(), "temporary")); err == nil && len(names) > 0 {
+		t.Errorf("temporary files are left: %v", names)
 	}
 }

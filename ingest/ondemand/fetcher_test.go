@@ -408,6 +408,26 @@ func TestProofs(t *testing.T) {
 	reasonIs(t, fetch(52), Failed)
 }
 
+// Requests that need the same file at the same time wait for one proof of it.
+func TestOneProof(t *testing.T) {
+	s := newFakeSource(t, mainChain())
+	f, _ := start(t, func(o *Options) { o.Limits.Requests = 4 }, s)
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			var c collector
+			if err := f.Fetch(t.Context(), request(span(11, 19)), &c); err != nil {
+				t.Error(err)
+			}
+			c.is(t, mainChain(), span(11, 19))
+		})
+	}
+	group.Wait()
+	if opens, proofs := s.counts(); opens != 1 || proofs != 1 {
+		t.Errorf("%d opens, %d proofs", opens, proofs)
+	}
+}
+
 // Files that nobody reads are closed when there are more than may be open; of copies there is never one more than fits.
 func TestOpenFiles(t *testing.T) {
 	s, copies := newFakeSource(t, mainChain()), newFakeSource(t, mainChain())

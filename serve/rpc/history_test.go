@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/leani-go/leani/api/jsonrpc"
 	"github.com/leani-go/leani/chain"
@@ -408,9 +409,13 @@ func TestHistoryTime(t *testing.T) {
 		client, done := serve(s)
 		_ = client.Close()
 		done()
+		begin := time.Now()
 		got := askAlone(t, s, "["+callsOf(2)[0]+","+callsOf(6)[0]+"]")
 		if !strings.Contains(got, `"reason":"historical_request_timed_out","retryable":true`) {
 			t.Errorf("got %s", got)
+		}
+		if took := time.Since(begin); took != 60*time.Second {
+			t.Errorf("took %v", took)
 		}
 	})
 }
