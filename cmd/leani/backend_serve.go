@@ -160,6 +160,8 @@ func (n *storedNode) serve(ctx context.Context, ready func(url string)) (err err
 		})
 		if err != nil { // queries go on without it
 			n.log.Error("the live lane has stopped", "cause", err)
+		}
+		if ctx.Err() == nil { // nothing more will be told
 			server.DisconnectLive()
 		}
 		following <- err

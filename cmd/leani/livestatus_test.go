@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/ethereum/go-ethereum"
+	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/ethclient"
+	"github.com/ethereum/go-ethereum/rpc"
 )
 
 // TestLiveReady follows a node on a named pipe as clients do that wait for a synchronized one: it is live once it has
@@ -84,5 +87,47 @@ func TestLiveReady(t *testing.T) {
 	tell(`{"apply": {"era": %q, "fromBlock": %d, "toBlock": %d}}`, c.files[0], border+10, border+12)
 	until("live again", func(p *ethereum.SyncProgress) bool { return p == nil })
 	head(border + 12)
+	l.stopped(s)
+}
+
+// TestLiveEnds: after the end of its source a node says that it follows nothing, and takes no subscriptions that nothing
+// would come of.
+//
+// RPC-069
+func TestLiveEnds(t *testing.T) {
+	skipSlow(t)
+	t.Parallel()
+	c := chainlab(t)
+	l := newLab(t, c)
+	l.live(fmt.Sprintf(`{"apply": {"era": %q, "fromBlock": 0, "toBlock": 9}}`, c.files[0]))
+	s := l.serve()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for {
+		client, err := ethclient.DialContext(ctx, s.ws)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = client.SubscribeNewHead(ctx, make(chan *types.Header, 16))
+		client.Close()
+		var refused rpc.DataError
+		if errors.As(err, &refused) && strings.Contains(fmt.Sprint(refused.ErrorData()), "live_subscription_disconnected") {
+			break
+		}
+		if ctx.Err() != nil {
+			t.Fatalf("subscriptions are taken: %v\n%s", err, s.log.String())
+		}
+	}
+	client, err := ethclient.DialContext(ctx, s.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	if p, err := client.SyncProgress(ctx); err != nil || p == nil || p.CurrentBlock != 9 {
+		t.Errorf("%+v, %v", p, err)
+	}
+	if !strings.Contains(s.log.String(), "the live source has ended") {
+		t.Errorf("log: %s", s.log.String())
+	}
 	l.stopped(s)
 }

@@ -17,7 +17,7 @@
 //
 // The path may be a named pipe, on systems that have them: those who write to it may come and go, and the source never
 // ends. Before a pause, and each time before it waits for a pipe, the source says that it has no more: then the node is
-// live. At the end of a file the source has ended, and the node follows nothing any more.
+// live. At the end of a file the source has ended, and the node follows nothing any more: who wants to subscribe afterwards uses a pipe.
 //
 // The file is read from its start at every start of the node: events that have taken effect before change nothing,
 // or lead to the same chain again. On a chain without finality blocks become files by their depth alone; a script
