@@ -238,44 +238,45 @@ func TestLimits(t *testing.T) {
 
 // RPC-143: as many requests run at a time as there are places, as many wait as may, and the others are told.
 func TestPlaces(t *testing.T) {
-	s := newFakeSource(t, mainChain())
-	entered, release := make(chan struct{}, 10), make(chan struct{})
-	f, _ := start(t, func(o *Options) { o.Limits.Requests, o.Limits.Waiting = 2, 3 }, s)
-	results := make(chan error, 10)
-	slow := func() {
-		results <- f.Fetch(context.Background(), request(span(1, 2)), &collector{take: func(*chain.Block) error {
-			entered <- struct{}{}
-			<-release
-			return nil
-		}})
-	}
-	for range 2 {
-		go slow()
-		<-entered
-	}
-	var busy *BusyError
-	impatient := Request{Runs: []chain.Range{span(1, 2)}, Impatient: true}
-	if err := f.Fetch(t.Context(), impatient, new(collector)); !errors.As(err, &busy) || busy.Limit != 2 {
-		t.Errorf("got %v", err)
-	}
-	for range 3 {
-		go slow()
-	}
-	for len(f.waiting) < 3 {
-		time.Sleep(time.Millisecond) // not to synchronise: the queue tells
-	}
-	if err := f.Fetch(t.Context(), request(span(1, 2)), new(collector)); !errors.As(err, &busy) || busy.Limit != 3 {
-		t.Errorf("got %v", err)
-	}
-	if len(entered) > 0 {
-		t.Error("a third one runs")
-	}
-	close(release)
-	for range 5 {
-		if err := <-results; err != nil {
-			t.Error(err)
+	mainChain()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeSource(t, mainChain())
+		entered, release := make(chan struct{}, 10), make(chan struct{})
+		f, _ := start(t, func(o *Options) { o.Limits.Requests, o.Limits.Waiting = 2, 3 }, s)
+		results := make(chan error, 10)
+		slow := func() {
+			results <- f.Fetch(context.Background(), request(span(1, 2)), &collector{take: func(*chain.Block) error {
+				entered <- struct{}{}
+				<-release
+				return nil
+			}})
 		}
-	}
+		for range 2 {
+			go slow()
+			<-entered
+		}
+		var busy *BusyError
+		impatient := Request{Runs: []chain.Range{span(1, 2)}, Impatient: true}
+		if err := f.Fetch(t.Context(), impatient, new(collector)); !errors.As(err, &busy) || busy.Limit != 2 {
+			t.Errorf("got %v", err)
+		}
+		for range 3 {
+			go slow()
+		}
+		synctest.Wait() // until nobody can go on
+		if err := f.Fetch(t.Context(), request(span(1, 2)), new(collector)); !errors.As(err, &busy) || busy.Limit != 3 {
+			t.Errorf("got %v", err)
+		}
+		if len(entered) > 0 {
+			t.Error("a third one runs")
+		}
+		close(release)
+		for range 5 {
+			if err := <-results; err != nil {
+				t.Error(err)
+			}
+		}
+	})
 }
 
 // RPC-143: a request ends with its time, waiting included; a source that hangs leaves time for the next. Time is simulated.
@@ -318,41 +319,42 @@ func TestTime(t *testing.T) {
 
 // A cancelled request ends at once, whether it runs or waits, and so does everything when the Fetcher is closed.
 func TestCancel(t *testing.T) {
-	s := newFakeSource(t, mainChain())
-	entered := make(chan struct{}, 10)
-	s.opening = func(ctx context.Context) error {
-		entered <- struct{}{}
-		<-ctx.Done()
-		return ctx.Err()
-	}
-	f, _ := start(t, func(o *Options) { o.Limits.Requests = 1 }, s)
-	results := make(chan error, 10)
-	fetch := func(ctx context.Context) { results <- f.Fetch(ctx, request(span(1, 5)), new(collector)) }
-	running, stopRunning := context.WithCancel(t.Context())
-	waiting, stopWaiting := context.WithCancel(t.Context())
-	go fetch(running)
-	<-entered
-	go fetch(waiting)
-	for len(f.waiting) == 0 {
-		time.Sleep(time.Millisecond) // not to synchronise: the queue tells
-	}
-	for _, stop := range []func(){stopWaiting, stopRunning} {
-		stop()
+	mainChain()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeSource(t, mainChain())
+		entered := make(chan struct{}, 10)
+		s.opening = func(ctx context.Context) error {
+			entered <- struct{}{}
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		f, _ := start(t, func(o *Options) { o.Limits.Requests = 1 }, s)
+		results := make(chan error, 10)
+		fetch := func(ctx context.Context) { results <- f.Fetch(ctx, request(span(1, 5)), new(collector)) }
+		running, stopRunning := context.WithCancel(t.Context())
+		waiting, stopWaiting := context.WithCancel(t.Context())
+		go fetch(running)
+		<-entered
+		go fetch(waiting)
+		synctest.Wait() // until nobody can go on
+		for _, stop := range []func(){stopWaiting, stopRunning} {
+			stop()
+			if err := <-results; !errors.Is(err, context.Canceled) {
+				t.Errorf("got %v", err)
+			}
+		}
+		go fetch(t.Context())
+		<-entered
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
 		if err := <-results; !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v", err)
 		}
-	}
-	go fetch(t.Context())
-	<-entered
-	if err := f.Close(); err != nil {
-		t.Error(err)
-	}
-	if err := <-results; !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
-	if err := f.Fetch(t.Context(), request(span(1, 5)), new(collector)); !errors.Is(err, context.Canceled) {
-		t.Errorf("after Close: got %v", err)
-	}
+		if err := f.Fetch(t.Context(), request(span(1, 5)), new(collector)); !errors.Is(err, context.Canceled) {
+			t.Errorf("after Close: got %v", err)
+		}
+	})
 }
 
 // A file is proved once while it stays the same, and so is one that is bad; the search for the damage is in the log.
