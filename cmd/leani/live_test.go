@@ -1,9 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -22,6 +25,33 @@ func (l *lab) live(lines ...string) {
 		l.tb.Fatal("the settings have no live source to replace")
 	}
 	writeFile(l.tb, l.config, []byte(strings.Replace(text, none, "[sources.live]\nkind = \"scripted\"\npath = \"events.jsonl\"\n", 1)))
+}
+
+// livePipe makes the node follow a named pipe, and gives its path.
+func (l *lab) livePipe() string {
+	l.tb.Helper()
+	l.live()
+	path := filepath.Join(l.dir, "events.jsonl")
+	if err := errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o600)); err != nil {
+		l.tb.Fatal(err)
+	}
+	return path
+}
+
+// teller writes lines to the pipe of a node that runs; it stays open until the test ends.
+func teller(t *testing.T, path string) func(format string, args ...any) {
+	t.Helper()
+	events, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = events.Close() })
+	return func(format string, args ...any) {
+		t.Helper()
+		if _, err := fmt.Fprintf(events, format+"\n", args...); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // TestLiveAnswers answers the queries of the lab chain as go-ethereum does, while its newest 256 blocks come from a

@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/ethereum/go-ethereum"
@@ -26,12 +23,8 @@ func TestLiveReady(t *testing.T) {
 	c := chainlab(t)
 	l := newLab(t, c)
 	const border = 20
-	l.live()
+	script := l.livePipe()
 	l.must("history", "fill", "--from-block", "0", "--to-block", fmt.Sprint(border-1))
-	script := filepath.Join(l.dir, "events.jsonl")
-	if err := errors.Join(os.Remove(script), syscall.Mkfifo(script, 0o600)); err != nil {
-		t.Fatal(err)
-	}
 	s := l.serve()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -52,17 +45,7 @@ func TestLiveReady(t *testing.T) {
 	if p := progress(); p == nil || p.CurrentBlock != border-1 || p.HighestBlock != border-1 {
 		t.Errorf("before the first event: %+v", p)
 	}
-	events, err := os.OpenFile(script, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = events.Close() }()
-	tell := func(format string, args ...any) {
-		t.Helper()
-		if _, err := fmt.Fprintf(events, format+"\n", args...); err != nil {
-			t.Fatal(err)
-		}
-	}
+	tell := teller(t, script)
 	until := func(what string, done func(*ethereum.SyncProgress) bool) {
 		t.Helper()
 		for p := progress(); !done(p); p = progress() {

@@ -6,9 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math/big"
-	"os"
-	"path/filepath"
-	"syscall"
 	"testing"
 
 	"github.com/ethereum/go-ethereum"
@@ -28,25 +25,11 @@ func TestWebSocket(t *testing.T) {
 	c := chainlab(t)
 	l := newLab(t, c)
 	border := c.blocks.To - 60
-	l.live()
+	script := l.livePipe()
 	l.set("rpc", "max_subscription_event_bytes", `"64MiB"`) // twenty blocks are undone at once
 	l.must("history", "fill", "--from-block", fmt.Sprint(c.blocks.From), "--to-block", fmt.Sprint(border-1))
-	script := filepath.Join(l.dir, "events.jsonl")
-	if err := errors.Join(os.Remove(script), syscall.Mkfifo(script, 0o600)); err != nil {
-		t.Fatal(err)
-	}
 	s := l.serve()
-	events, err := os.OpenFile(script, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = events.Close() }()
-	tell := func(format string, args ...any) {
-		t.Helper()
-		if _, err := fmt.Fprintf(events, format+"\n", args...); err != nil {
-			t.Fatal(err)
-		}
-	}
+	tell := teller(t, script)
 
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
