@@ -20,7 +20,7 @@ import (
 // ACC-010
 func TestBridge(t *testing.T) {
 	c := harness.Chainlab(t)
-	n := harness.Start(c, harness.Options{Filled: filled})
+	n := harness.Start(c, harness.Options{First: recent, Filled: filled})
 	each(t, n, []string{"viem", "ethers"}, func(t *testing.T, s *harness.Session) {
 		b := c.Block(older)
 		receipts := []any{}
@@ -69,7 +69,7 @@ func TestWait(t *testing.T) {
 		script string
 		first  uint64
 		waits  bool
-	}{{"viem", 0, true}, {"ethers", 0, true}, {"viem", 600, false}} {
+	}{{"viem", 0, true}, {"ethers", 0, true}, {"viem", recent, false}} {
 		c := harness.Chainlab(t)
 		n := harness.Start(c, harness.Options{First: w.first, Filled: filled})
 		s := client(t, w.script, "http", n)

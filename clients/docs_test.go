@@ -51,7 +51,7 @@ func TestDocuments(t *testing.T) {
 	for name, code := range pieces(t) {
 		client, does, _ := strings.Cut(name, "-")
 		t.Run(name, func(t *testing.T) {
-			n := harness.Start(c, harness.Options{Filled: filled, Settings: map[string]string{"max_log_results": "1000"}})
+			n := harness.Start(c, harness.Options{First: recent, Filled: filled, Settings: map[string]string{"max_log_results": "1000"}})
 			s := runPiece(t, name, code, n, token)
 			switch does {
 			case "logs":

@@ -41,7 +41,7 @@ func unavailable(script, reason string) object {
 // takes an answer for a value.
 func TestErrors(t *testing.T) {
 	c := harness.Chainlab(t)
-	const first, below, beyond = 600, 100, newer + 5
+	const first, below, beyond = recent, 100, newer + 5
 	n := harness.Start(c, harness.Options{First: first, Filled: filled, Settings: map[string]string{"max_log_results": "1000"}})
 	token := busiest(c.Span(older, newer))
 	each(t, n, scripts, func(t *testing.T, s *harness.Session) {
@@ -95,7 +95,7 @@ func same(t *testing.T, s *harness.Session, name string, value, want any) {
 func TestSplitRange(t *testing.T) {
 	c := harness.Chainlab(t)
 	const limit = 1000
-	n := harness.Start(c, harness.Options{Filled: filled, Settings: map[string]string{"max_log_results": fmt.Sprint(limit)}})
+	n := harness.Start(c, harness.Options{First: recent, Filled: filled, Settings: map[string]string{"max_log_results": fmt.Sprint(limit)}})
 	const first, last = older - 40, newer
 	n.Apply(c.Span(filled, last)...)
 	logs := []any{}

@@ -11,7 +11,7 @@ import (
 // its filter anew.
 func TestFilters(t *testing.T) {
 	c := harness.Chainlab(t)
-	n := harness.Start(c, harness.Options{Filled: filled})
+	n := harness.Start(c, harness.Options{First: recent, Filled: filled})
 	token := busiest(c.Span(older, newer))
 	s := client(t, "viem", "http", n)
 	same(t, s, "filter", object{"name": "blocks"}, nil)

@@ -33,7 +33,7 @@ func TestFollow(t *testing.T) {
 	for _, f := range followers {
 		t.Run(f.script+" over "+f.transport, func(t *testing.T) {
 			c := harness.Chainlab(t)
-			n := harness.Start(c, harness.Options{Filled: filled})
+			n := harness.Start(c, harness.Options{First: recent, Filled: filled})
 			token := busiest(c.Span(older, newer))
 			f.start(t, client(t, f.script, f.transport, n), token, c.Block(filled-1))
 			chain := []*harness.Block{c.Block(filled), c.Block(filled + 1), c.Block(filled + 2)}
