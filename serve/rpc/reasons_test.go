@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/leani-go/leani/api/jsonrpc"
 	"github.com/leani-go/leani/chain"
 )
 
-// TestReasons provokes every reason that clients may meet and that needs no history source, and compares it letter by
-// letter: reasons do not change. What needs state has its reason in the capabilities and is no known method otherwise.
+// TestReasons provokes every reason that clients may meet, and compares it letter by letter: reasons do not change. What needs state has its reason in the capabilities and is no known method otherwise.
 //
 // RPC-052
 func TestReasons(t *testing.T) {
@@ -50,6 +50,27 @@ func TestReasons(t *testing.T) {
 		got := c.server.post(`{"jsonrpc":"2.0","id":1,"method":"` + c.method + `","params":[` + c.params + `]}`)
 		if want := fmt.Sprintf(`"error":{"code":%d,"message":"Data unavailable","data":{"reason":"%s","retryable":false`, c.code, c.reason); !strings.Contains(got, want) {
 			t.Errorf("%s %s: got %s\nwant %s", c.method, c.params, got, want)
+		}
+	}
+	for _, c := range []struct {
+		reason, text string
+		retryable    bool
+	}{
+		{jsonrpc.ReasonNoHistorySource, "no_viable_historical_source", false},
+		{jsonrpc.ReasonHistoryFailed, "historical_source_failed", true},
+		{jsonrpc.ReasonHistoryInvalid, "historical_source_returned_invalid_material", false},
+		{jsonrpc.ReasonHistoryBudget, "historical_request_budget_exceeded", false},
+		{jsonrpc.ReasonHistoryRange, "historical_request_range_exceeded", false},
+		{jsonrpc.ReasonHistoryTime, "historical_request_timed_out", true},
+		{jsonrpc.ReasonHistoryHandoff, "historical_recent_handoff_mismatch", false},
+		{jsonrpc.ReasonHistoryIncomplete, "historical_log_range_incomplete", false},
+	} {
+		s, _ := startHistory(t, []chain.Range{{From: 20, To: 40}}, func(_ *fakeStore, h *fakeHistory, _ *Options) {
+			h.sources = []fakeSource{{id: "first", fail: failed(c.reason), at: 7}}
+		})
+		got := s.post(`{"jsonrpc":"2.0","id":1,"method":"eth_getBlockByNumber","params":["0x7",false]}`)
+		if want := fmt.Sprintf(`"error":{"code":-32004,"message":"Data unavailable","data":{"reason":"%s","retryable":%t}}`, c.text, c.retryable); !strings.Contains(got, want) {
+			t.Errorf("got %s\nwant %s", got, want)
 		}
 	}
 	if got := full.do(http.MethodPost, strings.Repeat(" ", 1<<20+1)); !strings.Contains(got.body, `"code":-32005`) || !strings.Contains(got.body, `"reason":"request_size_limit_exceeded"`) {
