@@ -13,6 +13,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/ethclient"
+	"github.com/ethereum/go-ethereum/rpc"
 )
 
 func TestMain(m *testing.M) { os.Exit(Main(m)) }
@@ -44,8 +45,8 @@ func TestFork(t *testing.T) {
 		t.Errorf("logs of the fork: %v", found)
 	}
 	for _, want := range []*Block{c.Block(101), fork, next} {
-		var got types.Receipts
-		if err := client.Client().CallContext(ctx, &got, "eth_getBlockReceipts", want.Hash()); err != nil {
+		got, err := client.BlockReceipts(ctx, rpc.BlockNumberOrHashWithHash(want.Hash(), true))
+		if err != nil {
 			t.Fatal(err)
 		}
 		for i, r := range got {

@@ -145,6 +145,36 @@ func isHashText(v value) bool {
 	return ok && len(text) == hashTextLength
 }
 
+// readBlockName reads the object of EIP-1898 that names a block by hash or by number, and gives that. Its
+// requireCanonical makes no difference: there are no other blocks here.
+func readBlockName(v value) (name value, byHash bool, err error) {
+	var hash, number value
+	repeated := false
+	for members := v.members(); ; {
+		name, member, ok := members.next()
+		if !ok {
+			break
+		}
+		switch {
+		case name.is("blockHash"):
+			repeated = repeated || hash != nil
+			hash = member
+		case name.is("blockNumber"):
+			repeated = repeated || number != nil
+			number = member
+		}
+	}
+	switch byHash = present(hash); {
+	case repeated:
+		return nil, false, jsonrpc.InvalidParams("a member of the block stands twice")
+	case byHash == present(number):
+		return nil, false, jsonrpc.InvalidParams("a block that is an object has either blockHash or blockNumber")
+	case byHash:
+		return hash, true, nil
+	}
+	return number, false, nil
+}
+
 // invalid says what is wrong with a named parameter. The text of the parameter is not repeated:
 // the client knows it, and it may be long.
 func invalid(name string, err error) error {

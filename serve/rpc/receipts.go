@@ -31,20 +31,26 @@ func transactionReceipt(c *call) error {
 }
 
 // blockReceipts answers eth_getBlockReceipts. A string of the length of a hash is one; any
-// other names a block by number or tag.
+// other names a block by number or tag; an object, as go-ethereum's client sends it, says which it is.
 func blockReceipts(c *call) error {
 	p, err := readPositions(c.params, 1)
 	if err != nil {
 		return err
 	}
-	if isHashText(p[0]) {
-		hash, err := readHash(p[0], "block hash")
+	block, byHash := p[0], isHashText(p[0])
+	if block.kind() == '{' {
+		if block, byHash, err = readBlockName(block); err != nil {
+			return err
+		}
+	}
+	if byHash {
+		hash, err := readHash(block, "block hash")
 		if err != nil {
 			return err
 		}
 		return c.answerHash(hash, receiptParts, c.appendReceipts)
 	}
-	sel, err := readSelector(p[0], "block")
+	sel, err := readSelector(block, "block")
 	if err != nil {
 		return err
 	}
