@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -100,5 +102,47 @@ func TestSecrets(t *testing.T) {
 	l.set("api", "bearer_token", `"`+secret+`"`)
 	if o := l.run("doctor"); o.code != exitInvalid || !strings.Contains(o.err, "api.bearer_token") || strings.Contains(o.out+o.err, secret) {
 		t.Errorf("code %d: %s%s", o.code, o.out, o.err)
+	}
+}
+
+// TestSecretsOnDemand: a node that fetches history for its answers gives nothing of an endpoint away either, neither to clients
+// nor in the log, whether the mirror has the blocks, has them damaged, or is gone.
+func TestSecretsOnDemand(t *testing.T) {
+	t.Parallel()
+	const secret = "hunter2"
+	whole := newLab(t, bundled(t))
+	for name, endpoint := range map[string]string{
+		"delivers": mirrorOf(t, whole), "damaged": mirrorOf(t, whole, "17034869"), "has none": mirrorOf(t, newLab(t, bundled(t)), "checksums"),
+		"is gone": "https://127.0.0.1:1/path/secret/",
+	} {
+		endpoint = strings.Replace(endpoint, "/path/secret/", "/path/"+secret+"/", 1)
+		l := newLab(t, bundled(t))
+		l.must(fillArgs(bundledSpans[2])...)
+		l.sourcesOf(entryOf("mirror", "1", endpoint))
+		l.onDemand()
+		s := l.serve("LEANI_LOG=trace")
+		for _, body := range []string{
+			fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"eth_getBlockByNumber","params":["%#x",false]}`, bundledSpans[0].From),
+			fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"eth_getLogs","params":[{"fromBlock":"%#x","toBlock":"%#x"}]}`, bundledSpans[0].From, bundledSpans[0].From),
+			`{"jsonrpc":"2.0","id":1,"method":"leani_getCapabilities"}`,
+		} {
+			response, err := http.Post(s.url, "application/json", strings.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var told bytes.Buffer
+			if err := response.Write(&told); err != nil { // which closes the body
+				t.Fatal(err)
+			}
+			if text := told.String(); strings.Contains(text, secret) || strings.Contains(text, "/path") {
+				t.Errorf("%s: got %s", name, text)
+			} else if name == "delivers" && !strings.Contains(text, `"result":`) {
+				t.Errorf("the mirror is not asked: %s", text)
+			}
+		}
+		l.stopped(s)
+		if text := s.log.String(); strings.Contains(text, secret) {
+			t.Errorf("%s: log %s", name, text)
+		}
 	}
 }
