@@ -89,7 +89,12 @@ func (h *fakeHistory) Fetch(ctx context.Context, r HistoryRequest, reader Histor
 	return last
 }
 
-func (h *fakeHistory) give(ctx context.Context, s fakeSource, r HistoryRequest, reader HistoryReader) error {
+func (h *fakeHistory) give(ctx context.Context, s fakeSource, r HistoryRequest, reader HistoryReader) (err error) {
+	defer func() { // as one does that takes every panic for its source's
+		if v := recover(); v != nil {
+			err = failed(jsonrpc.ReasonHistoryFailed)
+		}
+	}()
 	for _, run := range r.Runs {
 		for n := run.From; n < run.To; n++ {
 			if err := ctx.Err(); err != nil {

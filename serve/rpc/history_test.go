@@ -532,4 +532,19 @@ func TestHistoryPanic(t *testing.T) {
 	if got := s.post(callsOf(22)[0]); strings.Contains(got, "error") {
 		t.Errorf("got %s", got)
 	}
+
+	s, _ = startHistory(t, []chain.Range{{From: 20, To: 40}}, func(_ *fakeStore, _ *fakeHistory, o *Options) {
+		o.newEncoder = stubbed(brokenEncoder{})
+	})
+	for _, call := range []string{callsOf(2)[0], logsOf(2, 30, "")} {
+		if got := s.post(call); !strings.Contains(got, "-32603") {
+			t.Errorf("got %s", got)
+		}
+	}
 }
+
+// brokenEncoder panics.
+type brokenEncoder struct{ stubEncoder }
+
+func (brokenEncoder) AppendBlock([]byte, *chain.Block, bool) ([]byte, error) { panic("a bug") }
+func (brokenEncoder) AppendLog([]byte, *chain.FoundLog) []byte               { panic("a bug") }

@@ -137,7 +137,8 @@ func (f *fetch) Block(b *chain.Block) error {
 	if f.next = b.Number + 1; f.at < len(f.gaps) {
 		f.next = max(f.next, f.gaps[f.at].From)
 	}
-	return f.answer(b)
+	// Another goroutine may have called, which would take a panic for the source's.
+	return protect(func() error { return f.answer(b) })
 }
 
 // check decides whether a block is the one that comes next.

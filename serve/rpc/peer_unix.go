@@ -24,6 +24,7 @@ func watchPeer(conn net.Conn, gone func()) (stop func()) {
 	if err != nil {
 		return func() {}
 	}
+	_ = conn.SetReadDeadline(time.Time{}) // that of the request, which has been read, would end the watch
 	done := make(chan struct{})
 	go func() { // ends by the deadline that stop sets, or by the end of the connection
 		defer close(done)
