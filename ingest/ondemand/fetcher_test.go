@@ -499,4 +499,11 @@ func TestRenewal(t *testing.T) {
 	if n := plans(); n != 4 {
 		t.Errorf("%d plans", n)
 	}
+	// While there is no new list the old one serves.
+	now = now.Add(renewAfter)
+	s.openError = errors.New("down")
+	reasonIs(t, f.Fetch(t.Context(), request(span(20, 21)), new(collector)), Failed)
+	if err := f.Fetch(t.Context(), request(span(5, 6)), new(collector)); err != nil {
+		t.Error(err)
+	}
 }

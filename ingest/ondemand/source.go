@@ -53,24 +53,31 @@ func (s *source) plan(ctx context.Context, runs []chain.Range) ([]ingest.Extent,
 		return nil, err
 	}
 	defer s.leave()
-	for {
-		if s.opened == nil {
-			opened, err := s.Open(ctx)
-			if err != nil {
-				return nil, err
-			}
-			s.opened, s.since = opened, s.now()
+	if s.opened == nil {
+		if err := s.open(ctx); err != nil {
+			return nil, err
 		}
-		extents, err := s.planOpen(ctx, runs)
-		var holes ingest.Holes
-		if errors.As(err, &holes) && s.now().Sub(s.since) >= renewAfter {
-			if err := s.close(); err != nil {
-				return nil, err
-			}
-			continue
-		}
+	}
+	extents, err := s.planOpen(ctx, runs)
+	var holes ingest.Holes
+	if !errors.As(err, &holes) || s.now().Sub(s.since) < renewAfter {
 		return extents, err
 	}
+	if err := s.open(ctx); err != nil {
+		return nil, err
+	}
+	return s.planOpen(ctx, runs)
+}
+
+// open opens the source, with the list that it has now. When that fails an older list stays.
+func (s *source) open(ctx context.Context) error {
+	opened, err := s.Open(ctx)
+	if err != nil {
+		return err
+	}
+	err = s.close()
+	s.opened, s.since = opened, s.now()
+	return err
 }
 
 func (s *source) planOpen(ctx context.Context, runs []chain.Range) ([]ingest.Extent, error) {
@@ -101,9 +108,6 @@ func (s *source) openFile(ctx context.Context, name string, limits ingest.Limits
 		return nil, err
 	}
 	defer s.leave()
-	if s.opened == nil { // closed since, to read its list anew
-		return nil, fmt.Errorf("open %s: the list of files is being read again", name)
-	}
 	return s.opened.Open(ctx, name, limits)
 }
 
