@@ -90,7 +90,11 @@ func (p *Proxy) leave(client net.Conn) {
 func (p *Proxy) Cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.through = make(chan struct{})
+	select {
+	case <-p.through:
+		p.through = make(chan struct{})
+	default: // it is cut already, and who waits waits for this
+	}
 	for c := range p.open {
 		_ = c.Close()
 	}
@@ -100,5 +104,9 @@ func (p *Proxy) Cut() {
 func (p *Proxy) Mend() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	close(p.through)
+	select {
+	case <-p.through:
+	default:
+		close(p.through)
+	}
 }
