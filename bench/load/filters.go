@@ -48,8 +48,30 @@ func callOf(method string, parameter any) ([]byte, error) {
 	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":%q,"params":%s}`, method, text), nil
 }
 
-// makeFilters draws filters of many shapes from the logs of some blocks, so that most of them match now and then. Of a
-// hundred, one selects a busy contract whole, and some nothing at all.
+// Averages of the logs that a filter may select in a block: most filters are of somebody who follows little, and one in busyFilters of
+// somebody who follows much.
+const (
+	fewLogs, manyLogs = 3, 40
+	busyFilters       = 16
+	sampleBlocks      = 25
+)
+
+// selects is how many logs a filter selects in a block, on average over some of the newest blocks of the history.
+func (s *scenario) selects(f *chain.LogFilter) float64 {
+	sample := s.history[len(s.history)-min(len(s.history), sampleBlocks):]
+	n := 0
+	for _, b := range sample {
+		for i := range b.Logs {
+			if f.Match(&b.Logs[i]) {
+				n++
+			}
+		}
+	}
+	return float64(n) / float64(len(sample))
+}
+
+// makeFilters draws filters of many shapes from the logs of some blocks, so that most of them select something now and then, and
+// some nothing at all.
 func (s *scenario) makeFilters(random *rand.Rand) error {
 	log := func() *chain.Log {
 		for {
@@ -76,11 +98,11 @@ func (s *scenario) makeFilters(random *rand.Rand) error {
 			return *l.Topics[i]
 		}
 	}
-	for range filterCount {
+	for len(s.filters) < filterCount {
 		var f chain.LogFilter
 		l := log()
 		switch shape := random.IntN(100); {
-		case shape < 1: // a contract, whatever it does
+		case shape < 10: // a contract, whatever it does
 			f.Addresses = []common.Address{*l.Address}
 		case shape < 35: // an account at a contract
 			f.Addresses = []common.Address{*l.Address}
@@ -101,6 +123,9 @@ func (s *scenario) makeFilters(random *rand.Rand) error {
 		default: // a contract that is not there
 			f.Addresses = []common.Address{common.BytesToAddress(l.Topics[1][:])}
 			f.Addresses[0][0] ^= 0xff
+		}
+		if n := s.selects(&f); n > manyLogs || n > fewLogs && len(s.filters)%busyFilters != 0 {
+			continue
 		}
 		object, err := filterObject(&f)
 		if err != nil {

@@ -178,7 +178,7 @@ func (r *run) serve(ctx context.Context) (*Report, error) {
 	var watching, asking, misfits sync.WaitGroup
 	for _, w := range watchers {
 		watching.Go(func() {
-			if err := w.watch(); err != nil {
+			if err := w.watch(); err != nil && ctx.Err() == nil {
 				r.fail(err)
 			}
 		})

@@ -14,12 +14,13 @@ import (
 )
 
 const (
-	// misfitSubscriptions is how many subscriptions without a filter a misbehaving WebSocket has: some megabytes a block.
-	misfitSubscriptions = 20
+	// misfitSubscriptions is how many subscriptions without a filter a misbehaving WebSocket has: two megabytes a block, and no more
+	// than it may get where three are replaced.
+	misfitSubscriptions = 6
 	// misfitBuffer is the receive buffer of a connection that is not read: as little as makes no odds.
 	misfitBuffer = 256 << 10
 	// slowRead is how much a slow client reads at once, slowPause how long it rests in between: a tenth of what it is told.
-	slowRead, slowPause = 64 << 10, 50 * time.Millisecond
+	slowRead, slowPause = 16 << 10, 50 * time.Millisecond
 	// stalledTime is how long a client over HTTP reads nothing: longer than the node waits for it.
 	stalledTime = 15 * time.Second
 )

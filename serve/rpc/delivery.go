@@ -61,7 +61,7 @@ func (c *socket) deliver(ctx context.Context, e *event) {
 	}
 	now := time.Now()
 	if c.mu.held == 0 {
-		c.movedLocked(now)
+		c.movedLocked(now, 0)
 	}
 	c.mu.queue = append(c.mu.queue, l.messages...)
 	c.mu.held += int64(l.bytes)

@@ -31,9 +31,9 @@ type section struct {
 		block  chain.Block
 		places []place // by log
 		json   [][]byte
-		// byAddress and byTopic list the logs by their address and by their first topic.
+		// byAddress and byTopic list the logs by their address and by each of their topics.
 		byAddress map[common.Address][]uint32
-		byTopic   map[common.Hash][]uint32
+		byTopic   [chain.MaximumTopics]map[common.Hash][]uint32
 	}
 	head struct {
 		loaded bool
@@ -93,14 +93,17 @@ func (s *section) loadLogs(ctx context.Context) error {
 	}
 	b := &l.block
 	l.places, l.json = make([]place, 0, len(b.Logs)), make([][]byte, len(b.Logs))
-	l.byAddress, l.byTopic = make(map[common.Address][]uint32), make(map[common.Hash][]uint32)
+	l.byAddress = make(map[common.Address][]uint32)
+	for k := range l.byTopic {
+		l.byTopic[k] = make(map[common.Hash][]uint32)
+	}
 	for t := range b.Receipts {
 		for uint32(len(l.places)) < b.Receipts[t].LogsEnd {
 			i := uint32(len(l.places))
 			l.places = append(l.places, place{uint32(t)})
 			l.byAddress[*b.Logs[i].Address] = append(l.byAddress[*b.Logs[i].Address], i)
-			if b.Logs[i].NumTopics > 0 {
-				l.byTopic[*b.Logs[i].Topics[0]] = append(l.byTopic[*b.Logs[i].Topics[0]], i)
+			for k, topic := range b.Logs[i].Topics[:b.Logs[i].NumTopics] {
+				l.byTopic[k][*topic] = append(l.byTopic[k][*topic], i)
 			}
 		}
 	}
@@ -111,31 +114,43 @@ func (s *section) loadLogs(ctx context.Context) error {
 	return l.err
 }
 
-// match appends the logs that a filter selects, ascending.
+// match appends the logs that a filter selects, ascending. Of what the filter asks for, it looks only at the logs with what
+// fewest logs have.
 func (s *section) match(dst []uint32, f *chain.LogFilter) []uint32 {
 	l := &s.logs
-	check := func(candidates []uint32) {
-		for _, i := range candidates {
+	few, address, position := len(l.block.Logs), false, -1
+	if len(f.Addresses) > 0 {
+		if n := candidates(l.byAddress, f.Addresses, few); n < few {
+			few, address = n, true
+		}
+	}
+	for i := range f.Topics {
+		if i < len(l.byTopic) && len(f.Topics[i]) > 0 {
+			if n := candidates(l.byTopic[i], f.Topics[i], few); n < few {
+				few, address, position = n, false, i
+			}
+		}
+	}
+	start, lists := len(dst), 0
+	check := func(found []uint32) {
+		if len(found) > 0 {
+			lists++
+		}
+		for _, i := range found {
 			if f.Match(&l.block.Logs[i]) {
 				dst = append(dst, i)
 			}
 		}
 	}
-	start, lists := len(dst), 0
 	switch {
-	case len(f.Addresses) > 0:
+	case few == 0:
+	case address:
 		for i := range f.Addresses {
-			if found := l.byAddress[f.Addresses[i]]; len(found) > 0 {
-				lists++
-				check(found)
-			}
+			check(l.byAddress[f.Addresses[i]])
 		}
-	case len(f.Topics) > 0 && len(f.Topics[0]) > 0:
-		for i := range f.Topics[0] {
-			if found := l.byTopic[f.Topics[0][i]]; len(found) > 0 {
-				lists++
-				check(found)
-			}
+	case position >= 0:
+		for i := range f.Topics[position] {
+			check(l.byTopic[position][f.Topics[position][i]])
 		}
 	default:
 		for i := range l.block.Logs {
@@ -146,8 +161,19 @@ func (s *section) match(dst []uint32, f *chain.LogFilter) []uint32 {
 	}
 	if lists > 1 {
 		slices.Sort(dst[start:])
+		dst = dst[:start+len(slices.Compact(dst[start:]))] // a value may stand twice in a filter
 	}
 	return dst
+}
+
+// candidates counts the logs with one of some values, up to a limit.
+func candidates[V comparable](index map[V][]uint32, values []V, limit int) (n int) {
+	for i := range values {
+		if n += len(index[values[i]]); n >= limit {
+			return n
+		}
+	}
+	return n
 }
 
 // log is a log as JSON.

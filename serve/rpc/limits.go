@@ -161,8 +161,8 @@ type socketTimes struct {
 	// refresh is how old the view of an idle chain gets.
 	refresh time.Duration
 	// paceEvent is how long after the event before an event is told at the latest, as far as it is up to the hub; paceSocket
-	// how long the hub waits for a client altogether until it has caught up; paceStalled after what time without a
-	// write that ended a client does not count as reading.
+	// how long the hub waits for a client until that has taken a quarter of MaxEventBytes, or has caught up; paceStalled after what
+	// time without a write that ended a client does not count as reading.
 	paceEvent, paceSocket, paceStalled time.Duration
 }
 
@@ -170,7 +170,7 @@ func defaultSocketTimes() socketTimes {
 	return socketTimes{
 		sweep: time.Second, ping: 30 * time.Second, silence: 90 * time.Second, congestion: 30 * time.Second,
 		closing: time.Second, refresh: 10 * time.Second,
-		paceEvent: time.Second, paceSocket: 5 * time.Second, paceStalled: 250 * time.Millisecond,
+		paceEvent: 500 * time.Millisecond, paceSocket: 2 * time.Second, paceStalled: 250 * time.Millisecond,
 	}
 }
 

@@ -45,6 +45,8 @@ func (c *call) queryLogs(query *logQuery) error {
 	}
 	run := logRun{call: c, ctx: c.context(), query: query, blocks: blocks}
 	if cost < laneCost {
+		c.out.expected = len(c.out.buf) + int(cost)*logFixed
+		defer func() { c.out.expected = 0 }()
 		return run.do()
 	}
 	// The memory comes first: a query that waits for it must not hold up the lane.

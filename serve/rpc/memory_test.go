@@ -151,6 +151,11 @@ func testMediumResponses(t *testing.T) {
 		}
 	}
 	list[2].memory = m
+	list[2].expected = 2 << 20
+	if list[2].borrow(mediumBytes) {
+		t.Error("a response that is going to be large borrows")
+	}
+	list[2].expected = 0
 	var group sync.WaitGroup
 	group.Go(func() { // the third one waits
 		if err := list[2].grow(context, mediumBytes); err != nil || list[2].reserved != 4<<20 {

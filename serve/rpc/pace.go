@@ -9,7 +9,7 @@ import (
 // them. The chain does not wait for clients. But its changes wait here until they are told, so the hub may take a
 // little time for clients that are reading as fast as they can, and would have to be closed only because nobody
 // let them. What it takes is bounded on all sides by socketTimes: it takes none between events that come at the pace of a chain,
-// none for a client that has stopped reading, so much for a client until it has caught up, and none once many changes wait.
+// none for a client that has stopped reading, little for one that reads slowly, and none once many changes wait.
 
 const (
 	// paceLook is how often the hub looks whether it still has to wait.
@@ -71,10 +71,10 @@ func (c *socket) waitedFor(d time.Duration) {
 	}
 }
 
-// movedLocked notes that notifications have been sent, or are the first ones that will be.
-func (c *socket) movedLocked(now time.Time) {
+// movedLocked notes that notifications of so many bytes have been sent, or are the first ones that will be.
+func (c *socket) movedLocked(now time.Time, bytes int64) {
 	c.mu.moved = now
-	if c.mu.held == 0 {
-		c.mu.waited = 0
+	if c.mu.taken += bytes; c.mu.held == 0 || c.mu.taken >= int64(c.server.service.limits.MaxEventBytes/4) {
+		c.mu.waited, c.mu.taken = 0, 0
 	}
 }

@@ -23,6 +23,9 @@ type response struct {
 	// limit is how long buf may get with the call in hand.
 	limit int
 
+	// expected is about how long the call in hand may make it, 0 where that is not known.
+	expected int
+
 	memory   *memory
 	reserved int64 // of the budget of large responses
 	borrowed int64 // of that of medium ones
@@ -153,10 +156,11 @@ func (r *response) grow(ctx func() context.Context, n int) error {
 	return nil
 }
 
-// borrow takes the memory of a response of n bytes from the share of medium ones, once; false where it has to be reserved.
+// borrow takes the memory of a response of n bytes from the share of medium ones, once; false where it has to be reserved. One that is
+// going to be large borrows nothing: it would keep that from others while it waits.
 func (r *response) borrow(n int) bool {
 	switch {
-	case r.reserved > 0 || n > mediumBytes:
+	case r.reserved > 0 || n > mediumBytes || r.expected > mediumBytes:
 		return false
 	case r.borrowed == 0 && r.memory.medium.try(mediumBytes):
 		r.borrowed = mediumBytes

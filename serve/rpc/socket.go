@@ -42,9 +42,10 @@ type socket struct {
 		held      int64
 		congested time.Time // since when held is more than a quarter of its limit; zero while it is not
 		// moved is when the client last took notifications, or held began to be more than zero. waited is how long the hub has
-		// waited for the client since held was zero.
+		// waited for the client since held was zero or it has taken a quarter of its limit, taken what it has taken since.
 		moved  time.Time
 		waited time.Duration
+		taken  int64
 		pong   *string // to answer the newest ping with
 		ping   bool
 		pinged int64 // the value of seen for which a ping was sent

@@ -149,7 +149,7 @@ func (w *socketWriter) flush() bool {
 			w.mu.held -= w.notifications
 			w.server.service.hub.queued.Add(-w.notifications)
 			w.congestedLocked(now)
-			w.movedLocked(now)
+			w.movedLocked(now, w.notifications)
 		}
 		w.mu.Unlock()
 		w.notifications = 0
