@@ -276,9 +276,12 @@ func (f *Fetcher) protected(ctx context.Context, p *place, s *source, request Re
 
 // attempt reads all blocks from one source.
 func (f *Fetcher) attempt(ctx context.Context, p *place, s *source, request Request, r Reader) error {
-	extents, err := s.plan(ctx, request.Runs)
-	if err != nil {
-		return err
+	extents, ok := f.files.copied(s, request.Runs)
+	if !ok {
+		var err error
+		if extents, err = s.plan(ctx, request.Runs); err != nil {
+			return err
+		}
 	}
 	r.Begin(s.ID)
 	st := stream{fetcher: f, place: p, request: request, reader: r}

@@ -477,6 +477,37 @@ func TestOpenFiles(t *testing.T) {
 	}
 }
 
+// What is in a file that was copied is there while another one is being copied.
+func TestCopiedBesideTransfer(t *testing.T) {
+	s := newFakeSource(t, mainChain())
+	f, _ := start(t, func(o *Options) { o.Sources[0].Copied = true }, s)
+	if err := f.Fetch(t.Context(), request(span(1, 2)), new(collector)); err != nil {
+		t.Fatal(err)
+	}
+	begun, goOn, done := make(chan struct{}), make(chan struct{}), make(chan error)
+	s.opening = func(context.Context) error {
+		close(begun)
+		<-goOn
+		return nil
+	}
+	go func() { done <- f.Fetch(context.Background(), request(span(51, 52)), new(collector)) }()
+	<-begun
+	var c collector
+	if err := f.Fetch(t.Context(), request(span(3, 5), span(7, 10)), &c); err != nil {
+		t.Error(err)
+	}
+	c.is(t, mainChain(), span(3, 5), span(7, 10))
+	close(goOn)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	s.opening = nil
+	if err := f.Fetch(t.Context(), request(span(8, 12)), &c); err != nil { // one of the files has to be copied
+		t.Error(err)
+	}
+	c.is(t, mainChain(), span(8, 12))
+}
+
 // A list of files is read anew when blocks are missing in it and it is old.
 func TestRenewal(t *testing.T) {
 	s := newFakeSource(t, mainChain())

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/leani-go/leani/chain"
 	"github.com/leani-go/leani/ingest"
 	"github.com/leani-go/leani/ingest/era"
 )
@@ -127,6 +129,32 @@ type rememberedError struct{ err error }
 
 func (e *rememberedError) Error() string { return e.err.Error() }
 func (e *rememberedError) Unwrap() error { return e.err }
+
+// copied plans runs with the copies of a source's files that are open, without the source, which may be busy for as long as the
+// transfer of another file takes. It returns false where others are needed.
+func (c *fileCache) copied(s *source, runs []chain.Range) ([]ingest.Extent, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var open []*provedFile
+	for key, e := range c.entries {
+		if key.source == s && s.Copied && e.file != nil {
+			open = append(open, e.file)
+		}
+	}
+	var extents []ingest.Extent
+	for _, r := range runs {
+		for next := r.From; next < r.To; {
+			i := slices.IndexFunc(open, func(f *provedFile) bool { return f.Range().Contains(next) })
+			if i < 0 {
+				return nil, false
+			}
+			part := chain.Range{From: next, To: min(r.To, open[i].Range().To)}
+			extents = append(extents, ingest.Extent{File: open[i].key.name, Range: part})
+			next = part.To
+		}
+	}
+	return extents, true
+}
 
 func (c *fileCache) entry(key fileKey) *fileEntry {
 	c.mu.Lock()
