@@ -19,6 +19,7 @@ import (
 // TestNotRegular puts a pipe, and then a folder, in the place of each file that a command reads: it is refused at once, and
 // called by its path and what it is. Nobody waits for the other end of a pipe.
 func TestNotRegular(t *testing.T) {
+	skipWithRace(t)
 	t.Parallel()
 	c := bundled(t)
 	l := newLab(t, c)

@@ -62,6 +62,7 @@ func (w *impatient) Write(b []byte) (int, error) {
 // TestSecrets: what may be a secret of an endpoint (credentials, a path that holds a key, a query, a proxy) is in no output, no
 // message and no log of any command, at any level and in any form.
 func TestSecrets(t *testing.T) {
+	skipWithRace(t)
 	t.Parallel()
 	const secret = "hunter2"
 	refusing := mirrorOf(t, newLab(t, bundled(t))) // of an empty folder
@@ -108,6 +109,7 @@ func TestSecrets(t *testing.T) {
 // TestSecretsOnDemand: a node that fetches history for its answers gives nothing of an endpoint away either, neither to clients
 // nor in the log, whether the mirror has the blocks, has them damaged, or is gone.
 func TestSecretsOnDemand(t *testing.T) {
+	skipWithRace(t)
 	t.Parallel()
 	const secret = "hunter2"
 	whole := newLab(t, bundled(t))
