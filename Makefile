@@ -21,7 +21,7 @@ DECODERS = ./chain ./codec ./config ./engine ./fuzz ./ingest/archive ./ingest/er
 	./internal/receipt ./internal/rlp ./keys ./segments ./serve/rpc
 
 .DEFAULT_GOAL := help
-.PHONY: help build run demo test race conformance invariants crash e2e fuzz golden generate lint fmt bench bench-large bench-compare load check clean
+.PHONY: help build run demo test race clients conformance invariants crash e2e fuzz golden generate lint fmt bench bench-large bench-compare load check clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -40,6 +40,9 @@ test: ## run all tests of PKG; says how long packages take and what is skipped
 
 race: ## run the tests of concurrent packages, shortened, with the race detector and invariants
 	$(GO) run ./internal/tools/task test -race -short -tags invariants -timeout 15m $(RACE)
+
+clients: ## run viem, ethers, web3, Ponder and Subsquid against a node; needs Node.js and the data in ../shared/data
+	LEANI_REQUIRE_NODE=1 LEANI_REQUIRE_DATA=1 $(GO) run ./internal/tools/task test -count 1 -timeout 10m ./clients/...
 
 conformance: ## play the JSON-RPC suite of ethereum/execution-apis; needs its data in ../shared/data
 	LEANI_REQUIRE_DATA=1 $(GO) test -count 1 -timeout 10m -v -run '^TestConformance$$' ./serve/rpc

@@ -48,7 +48,7 @@ func TestErrors(t *testing.T) {
 		script, _, _ := strings.Cut(s.Name(), ".")
 
 		refused := object{}
-		for _, call := range []string{"call", "contract", "balance", "code", "storage", "nonce", "estimate", "gasPrice", "send"} {
+		for _, call := range []string{"call", "contract", "balance", "code", "storage", "nonce", "estimate", "gasPrice", "blobFee", "send"} {
 			refused[call] = failure(script, "-32601", "method not found", nil)
 			if script == "ethers" && slices.Contains([]string{"call", "contract", "estimate"}, call) {
 				refused[call].(object)["class"] = "call_exception"

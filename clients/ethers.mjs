@@ -116,6 +116,7 @@ await serve({
         nonce: () => provider.getTransactionCount(address),
         estimate: () => provider.estimateGas({ to: address, from: address }),
         gasPrice: () => provider.send('eth_gasPrice', []),
+        blobFee: () => provider.send('eth_blobBaseFee', []),
         send: () => provider.send('eth_sendRawTransaction', ['0x02']),
       },
       describe,

@@ -146,6 +146,7 @@ await serve({
         nonce: () => client.getTransactionCount({ address }),
         estimate: () => client.estimateGas({ to: address, account: address }),
         gasPrice: () => client.getGasPrice(),
+        blobFee: () => client.getBlobBaseFee(),
         send: () => client.sendRawTransaction({ serializedTransaction: '0x02' }),
       },
       describe,

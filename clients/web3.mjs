@@ -93,6 +93,7 @@ await serve({
         nonce: () => eth.getTransactionCount(address),
         estimate: () => eth.estimateGas({ to: address, from: address }),
         gasPrice: () => eth.getGasPrice(),
+        blobFee: () => web3.requestManager.send({ method: 'eth_blobBaseFee', params: [] }),
         send: () => web3.requestManager.send({ method: 'eth_sendRawTransaction', params: ['0x02'] }),
       },
       describe,
