@@ -32,28 +32,39 @@ func (f *file) close() error {
 	return nil
 }
 
+// PlanAll asks the source which file holds what of a range, and requires that the answer is all of it, in order.
+func PlanAll(ctx context.Context, source Source, r chain.Range) ([]Extent, error) {
+	extents, err := source.Plan(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	next := r.From
+	for _, e := range extents {
+		if e.Range.Empty() || e.Range.From != next || e.Range.To > r.To {
+			return nil, fmt.Errorf("BUG: source plans %v of %s where block %d of %v is next", e.Range, e.File, next, r)
+		}
+		next = e.Range.To
+	}
+	if next != r.To {
+		return nil, fmt.Errorf("BUG: source plans up to block %d of %v", next, r)
+	}
+	return extents, nil
+}
+
 // planFiles asks the source which file holds what, and groups the runs by file.
 func planFiles(ctx context.Context, source Source, ranges []chain.Range) ([]*file, error) {
 	var files []*file
 	for _, r := range ranges {
-		extents, err := source.Plan(ctx, r)
+		extents, err := PlanAll(ctx, source, r)
 		if err != nil {
 			return nil, err
 		}
-		next := r.From
 		for _, e := range extents {
-			if e.Range.Empty() || e.Range.From != next || e.Range.To > r.To {
-				return nil, fmt.Errorf("BUG: source plans %v of %s where block %d of %v is next", e.Range, e.File, next, r)
-			}
-			next = e.Range.To
 			if n := len(files); n == 0 || files[n-1].name != e.File {
 				files = append(files, &file{name: e.File, ready: make(chan struct{}), proven: make(chan struct{})})
 			}
 			f := files[len(files)-1]
 			f.extents = append(f.extents, e.Range)
-		}
-		if next != r.To {
-			return nil, fmt.Errorf("BUG: source plans up to block %d of %v", next, r)
 		}
 	}
 	return files, nil

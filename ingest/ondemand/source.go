@@ -83,19 +83,9 @@ func (s *source) open(ctx context.Context) error {
 func (s *source) planOpen(ctx context.Context, runs []chain.Range) ([]ingest.Extent, error) {
 	var all []ingest.Extent
 	for _, r := range runs {
-		extents, err := s.opened.Plan(ctx, r)
+		extents, err := ingest.PlanAll(ctx, s.opened, r)
 		if err != nil {
 			return nil, err
-		}
-		next := r.From
-		for _, e := range extents {
-			if e.Range.Empty() || e.Range.From != next || e.Range.To > r.To {
-				return nil, fmt.Errorf("BUG: source plans %v of %s where block %d of %v is next", e.Range, e.File, next, r)
-			}
-			next = e.Range.To
-		}
-		if next != r.To {
-			return nil, fmt.Errorf("BUG: source plans up to block %d of %v", next, r)
 		}
 		all = append(all, extents...)
 	}
