@@ -183,6 +183,8 @@ func (f *Fetcher) run(ctx context.Context, p *place, request Request, r Reader) 
 	order := f.order()
 	for i, s := range order {
 		attempt, cancel := f.share(ctx, len(order)-i)
+		deadline, _ := attempt.Deadline()
+		brief := time.Until(deadline) < fairTime
 		err := f.protected(attempt, p, s, request, r)
 		late := attempt.Err() != nil
 		cancel()
@@ -199,7 +201,7 @@ func (f *Fetcher) run(ctx context.Context, p *place, request Request, r Reader) 
 			err = fmt.Errorf("%w: the source took its part of the time: %w", errLate, err)
 		}
 		failures = append(failures, &ingest.Failure{Source: s.ID, Block: request.Runs[0].From, Err: err})
-		f.note(s, request, err)
+		f.note(s, request, err, late && brief)
 		var now *RejectedError
 		if errors.As(err, &now) && (rejected == nil || now.Reason < rejected.Reason) {
 			rejected = now
@@ -213,6 +215,9 @@ func (f *Fetcher) run(ctx context.Context, p *place, request Request, r Reader) 
 }
 
 var errLate = errors.New("late")
+
+// fairTime is the least time that says something about a source which is not done in it: a client may leave less.
+const fairTime = 5 * time.Second
 
 // share gives a source its part of the time: half of what is left, so that one that hangs leaves time for the next; the last
 // one has all.
@@ -240,13 +245,14 @@ func (f *Fetcher) order() []*source {
 	return order
 }
 
-// note logs the failure of a source, loudly where it is news and not the doing of clients.
-func (f *Fetcher) note(s *source, request Request, err error) {
+// note logs the failure of a source, loudly where it is news and not the doing of clients. A failure for want of time that a
+// client left says nothing about the source.
+func (f *Fetcher) note(s *source, request Request, err error, hurried bool) {
 	var again *rememberedError
 	reason, now := reasonOf(err), f.options.Now()
-	quiet := errors.As(err, &again) || reason == NotHeld || reason == OverBudget
+	quiet := hurried || errors.As(err, &again) || reason == NotHeld || reason == OverBudget
 	f.mu.Lock()
-	if reason == Failed {
+	if reason == Failed && !hurried {
 		s.failed = now
 	}
 	if text := err.Error(); !quiet && text == s.told && now.Sub(s.toldAt) < tellAgainAfter {

@@ -291,6 +291,12 @@ func TestTime(t *testing.T) {
 		f, _ := start(t, nil, hanging, good)
 		begin := time.Now()
 		var c collector
+		hurried, cancel := context.WithTimeout(t.Context(), 4*time.Second) // nothing is held against the source
+		defer cancel()
+		if err := f.Fetch(hurried, request(span(1, 5)), &c); err != nil || time.Since(begin) != 2*time.Second {
+			t.Errorf("took %v, %v", time.Since(begin), err)
+		}
+		begin = time.Now()
 		if err := f.Fetch(t.Context(), request(span(1, 5)), &c); err != nil {
 			t.Fatal(err)
 		}
