@@ -32,9 +32,6 @@ const (
 	batchCount = 64
 )
 
-// heavyAnswer is the length of an answer from which its class counts as heavy in the report.
-const heavyAnswer = 1 << 20
-
 // answering gathers the answer to a query while blocks pass.
 type answering struct {
 	query *bench.Query
@@ -132,11 +129,9 @@ func (s *scenario) expectTips(filters []chain.LogFilter) error {
 	}
 	for _, f := range filters {
 		t := &tip{filter: f, states: make(map[xxh3.Uint128][]int)}
-		object, err := filterObject(&f)
-		if err != nil {
-			return err
-		}
+		object := filterObject(&f)
 		object["fromBlock"], object["toBlock"] = fmt.Sprintf("%#x", from), "latest"
+		var err error
 		if t.body, err = callOf("eth_getLogs", object); err != nil {
 			return err
 		}

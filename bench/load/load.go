@@ -27,7 +27,7 @@ type Options struct {
 	History uint64 // blocks that the node is filled with; default 1000
 	// MemoryBytes is budgets.memory_bytes; default 512 MiB.
 	MemoryBytes uint64
-	// Askers is the number of clients over HTTP, Sockets that of WebSockets, Subscriptions those of each; 200, 256 and 128.
+	// Askers is the number of clients over HTTP, Sockets that of WebSockets, Subscriptions those of each; 200, 254 and 128.
 	Askers, Sockets, Subscriptions int
 	// Blocks arrive, one each Pause; after every ReorgEvery of them a branch replaces the newest ones. 120, 500 ms, 15.
 	Blocks     int

@@ -23,7 +23,6 @@ type watcher struct {
 	list   []*subscribed // in the order in which they were made
 	buffer []byte
 
-	heads    stream
 	logs     uint64 // that were told
 	expected uint64 // notifications in all
 	got      atomic.Uint64
