@@ -42,8 +42,10 @@ func (c *socket) write() {
 			w.farewell()
 			return
 		}
-		clear(messages)
-		w.spare = messages[:0]
+		if len(messages) > 0 {
+			clear(messages)
+			w.spare = messages[:0]
+		}
 		if cap(w.spare) > 1024 {
 			w.spare = nil
 		}
@@ -64,7 +66,8 @@ func (w *socketWriter) farewell() {
 	_ = w.net.SetReadDeadline(time.Now())
 }
 
-// take waits for something to send and takes all there is; false when the socket closes.
+// take waits for something to send and takes all there is; false when the socket closes. Without messages nothing of the queue
+// is the writer's.
 func (w *socketWriter) take() (messages []message, open bool) {
 	for {
 		w.mu.Lock()
@@ -80,10 +83,8 @@ func (w *socketWriter) take() (messages []message, open bool) {
 			w.buf = appendControl(w.buf, opPong, *w.mu.pong)
 			w.mu.pong = nil
 		}
-		messages = w.mu.queue
-		if len(messages) > 0 {
-			w.mu.queue = w.spare
-			w.spare = nil
+		if len(w.mu.queue) > 0 {
+			messages, w.mu.queue, w.spare = w.mu.queue, w.spare, nil
 		}
 		w.mu.Unlock()
 		if len(messages) > 0 || len(w.buf) > 0 {
