@@ -43,6 +43,9 @@ const (
 	idLength           = 34
 )
 
+// pingEvery is after how many heads a client sends a ping, as many do of their own.
+const pingEvery = 4
+
 // subscribeBatch is how many subscriptions are made with one message.
 const subscribeBatch = 64
 
@@ -151,8 +154,11 @@ func (w *watcher) watch() error {
 	if err := w.conn.WriteMessage(websocket.TextMessage, []byte(lastCall)); err != nil {
 		return w.failed("%w", err)
 	}
-	if message, err := w.read(); err != nil || string(message) != lastAnswer {
-		return w.failed("after all notifications: %.300s, %w", message, err)
+	switch message, err := w.read(); {
+	case err != nil:
+		return w.failed("after all notifications: %w", err)
+	case string(message) != lastAnswer:
+		return w.failed("after all notifications: %q", message)
 	}
 	for i, s := range w.list {
 		want := w.run.heads
@@ -210,5 +216,10 @@ func (w *watcher) takeHead(n uint64) error {
 	}
 	half := w.run.half.Load()
 	w.times[half] = append(w.times[half], time.Since(w.run.toldAt(n)))
+	if n%pingEvery == uint64(w.number%pingEvery) {
+		if err := w.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(patience)); err != nil {
+			return w.failed("%w", err)
+		}
+	}
 	return nil
 }

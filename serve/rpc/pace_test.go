@@ -1,7 +1,10 @@
 package rpc
 
 import (
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/fasthttp/websocket"
 )
@@ -84,4 +87,46 @@ func TestRushWithoutTime(t *testing.T) {
 		s.feed.advance(1)
 	}
 	slow.closed(websocket.CloseTryAgainLater)
+}
+
+// BenchmarkRush tells 16 clients of 60 blocks with 1 MiB of notifications each as fast as it goes, with the default limits, and
+// counts the clients that are closed.
+func BenchmarkRush(b *testing.B) {
+	const blocks, clients, size = 60, 16, 1 << 20
+	for name, pace := range map[string]time.Duration{"with time": defaultSocketTimes().paceEvent, "without": 0} {
+		b.Run(name, func(b *testing.B) {
+			closed := 0
+			b.SetBytes(blocks * clients * size)
+			for b.Loop() {
+				b.StopTimer()
+				s := startSockets(b, 4, func(o *Options) {
+					o.newEncoder = stubbed(newHeadEncoder(size))
+					o.times = defaultSocketTimes()
+					o.times.paceEvent = pace
+				})
+				list := make([]*socketClient, clients)
+				for i := range list {
+					list[i] = s.dial()
+					list[i].subscribe(`["newHeads"]`)
+				}
+				b.StartTimer()
+				var reading sync.WaitGroup
+				var failed atomic.Int64
+				for _, c := range list {
+					reading.Go(func() {
+						for range blocks {
+							if _, _, err := c.ReadMessage(); err != nil {
+								failed.Add(1)
+								return
+							}
+						}
+					})
+				}
+				s.feed.advance(blocks)
+				reading.Wait()
+				closed += int(failed.Load())
+			}
+			b.ReportMetric(float64(closed)/float64(b.N), "closed/op")
+		})
+	}
 }
