@@ -48,6 +48,9 @@ func TestFollow(t *testing.T) {
 		t.Error("a view that is newer than the changes that wait")
 	}
 	for i, x := range made {
+		if got := f.Waiting(); got != len(made)-i {
+			t.Errorf("%d changes wait after %d of %d", got, i, len(made))
+		}
 		change, next, err := f.Next(t.Context())
 		if err != nil {
 			t.Fatal(err)
