@@ -24,11 +24,12 @@ import (
 type hostile struct {
 	input, answer string
 	// One of these.
-	body   string // a text, as the body of a call and as a message on a WebSocket; want is a part of both answers
-	http   string // bytes to the HTTP address; statuses are those of all responses until the server closes
-	socket string // bytes to the WebSocket address; statuses as with http
-	frames []byte // bytes on an open WebSocket; code is that of the close frame
-	proved string // the test that proves the row, because it takes time of its own
+	body   string   // a text, as the body of a call and as a message on a WebSocket; want is a part of both answers
+	http   string   // bytes to the HTTP address; statuses are those of all responses until the server closes
+	socket string   // bytes to the WebSocket address; statuses as with http
+	frames []byte   // bytes on an open WebSocket; code is that of the close frame
+	also   []string // others of the kind, with the same answer
+	proved string   // the test that proves the row, because it takes time of its own
 	want   string
 	status []int
 	code   int
@@ -64,7 +65,7 @@ func hostileTexts() []hostile {
 	return []hostile{
 		{input: "bytes that are no UTF-8, such as an encoded surrogate", answer: "-32700", body: `{"jsonrpc":"2.0","id":"` + "\xed\xa0\x80" + `","method":"eth_chainId"}`, want: parse},
 		{input: "a byte order mark before the text", answer: "-32700", body: "\xef\xbb\xbf" + chainIDCall, want: parse},
-		{input: "two values, or text behind the value", answer: "-32700", body: chainIDCall + chainIDCall, want: parse},
+		{input: "two values, or text behind the value", answer: "-32700", body: chainIDCall + chainIDCall, also: []string{chainIDCall + "x", chainIDCall + "\x00"}, want: parse},
 		{input: "a batch that ends before it is closed", answer: "-32700", body: batch[:len(batch)-1], want: parse},
 		{input: "an array or object nested 100,000 deep", answer: "-32700", body: strings.Repeat(`{"a":[`, 50_000), want: parse},
 		{input: "nesting just below the limit, in parameters", answer: "what the method says", body: call(strings.Repeat("[", 63) + strings.Repeat("]", 63)), want: params},
@@ -74,13 +75,16 @@ func hostileTexts() []hostile {
 		{input: "an integer of 100,000 digits as id", answer: "comes back as it is", body: strings.Replace(chainIDCall, "1,", digits+",", 1), want: `"id":` + digits + `,"result":"0x539"`},
 		{input: "such numbers as block", answer: "-32602", body: call(`[{"fromBlock":1e400,"toBlock":` + digits + `}]`), want: params},
 		{input: "a QUANTITY of 100,000 digits", answer: "-32602", body: call(`[{"fromBlock":"0x` + digits + `"}]`), want: params},
-		{input: "a number with leading zeros, a plus sign, or a bare point", answer: "-32700", body: strings.Replace(chainIDCall, "1,", "01,", 1), want: parse},
-		{input: "`NaN`, `Infinity`", answer: "-32700", body: strings.Replace(chainIDCall, "1,", "NaN,", 1), want: parse},
+		{input: "a number with leading zeros, a plus sign, or a bare point", answer: "-32700", body: strings.Replace(chainIDCall, "1,", "01,", 1), also: []string{
+			strings.Replace(chainIDCall, "1,", "+1,", 1), strings.Replace(chainIDCall, "1,", ".5,", 1), strings.Replace(chainIDCall, "1,", "1.,", 1),
+		}, want: parse},
+		{input: "`NaN`, `Infinity`", answer: "-32700", body: strings.Replace(chainIDCall, "1,", "NaN,", 1), also: []string{strings.Replace(chainIDCall, "1,", "Infinity,", 1)}, want: parse},
 		{input: "a member of a call twice, in different spellings too", answer: "-32600 with id `null`", body: `{"jsonrpc":"2.0","id":1,"method":"eth_chainId","\u006dethod":"eth_blockNumber"}`, want: `"id":null,"error":{"code":-32600`},
 		{input: "a member of a filter twice", answer: "-32602", body: call(`[{"fromBlock":"0x0","fromBlock":"0x1"}]`), want: params},
 		{input: "an escaped surrogate without its other half in an id", answer: "comes back as it is", body: strings.Replace(chainIDCall, "1,", `"\ud800",`, 1), want: `"id":"\ud800","result":"0x539"`},
 		{input: "one in the name of a method", answer: "-32601", body: strings.Replace(chainIDCall, "eth_chainId", `eth_\udfffchainId`, 1), want: `"error":{"code":-32601`},
-		{input: "control characters in a string, escaped zeros", answer: "-32700, -32601", body: strings.Replace(chainIDCall, "eth_chainId", `eth_chainId\u0000`, 1), want: `"error":{"code":-32601`},
+		{input: "control characters in a string", answer: "-32700", body: strings.Replace(chainIDCall, "eth_chainId", "eth_chainId\x01", 1), want: parse},
+		{input: "escaped zeros in the name of a method", answer: "-32601", body: strings.Replace(chainIDCall, "eth_chainId", `eth_chainId\u0000`, 1), want: `"error":{"code":-32601`},
 		{input: "an id that is an object", answer: "-32600 with id `null`", body: strings.Replace(chainIDCall, "1,", `{"a":1},`, 1), want: `"id":null,"error":{"code":-32600`},
 		{input: "a name of a method with a million characters", answer: "-32601", body: strings.Replace(chainIDCall, "eth_chainId", strings.Repeat("a", 1_000_000), 1), want: `"error":{"code":-32601`},
 	}
@@ -94,27 +98,47 @@ func hostileRequests() []hostile {
 		{input: "a body of 1 MiB and a byte, announced", answer: "413", http: hostilePost(announced(large), large), status: []int{413}},
 		{input: "the same in chunks", answer: "413", http: hostilePost("Transfer-Encoding: chunked\r\n", chunked(large)), status: []int{413}},
 		{input: "a `Content-Length` of 2⁶³−1", answer: "413 at once", http: hostilePost("Content-Length: 9223372036854775807\r\n", "["), status: []int{413}},
-		{input: "one that is larger, negative, signed, hexadecimal, empty, or a list", answer: "400, closed", http: hostilePost("Content-Length: 99999999999999999999999\r\n", c), status: []int{400}},
+		{input: "one that is larger, negative, signed, hexadecimal, empty, or a list", answer: "400, closed", http: hostilePost("Content-Length: 99999999999999999999999\r\n", c), also: []string{
+			hostilePost("Content-Length: -1\r\n", c), hostilePost("Content-Length: +51\r\n", c), hostilePost("Content-Length: 0x33\r\n", c),
+			hostilePost("Content-Length:\r\n", c), hostilePost("Content-Length: 51, 51\r\n", c),
+		}, status: []int{400}},
 		{input: "a batch that never closes, in chunks without end", answer: "413, closed after 8 MiB", http: hostilePost("Transfer-Encoding: chunked\r\n", "fffffff\r\n["+strings.Repeat("[],", 4<<20)), status: []int{413}},
-		{input: "a chunk of 2⁶³ bytes, or with a broken end", answer: "400, closed", http: hostilePost("Transfer-Encoding: chunked\r\n", "8000000000000000\r\n["), status: []int{400}},
+		{input: "a chunk of 2⁶³ bytes, or with a broken end", answer: "400, closed", http: hostilePost("Transfer-Encoding: chunked\r\n", "8000000000000000\r\n["), also: []string{
+			hostilePost("Transfer-Encoding: chunked\r\n", "1\r\n[]x\r\n0\r\n\r\n"), hostilePost("Transfer-Encoding: chunked\r\n", "x\r\n["),
+		}, status: []int{400}},
 		{input: "chunks with long extensions", answer: "they are skipped", http: hostilePost("Transfer-Encoding: chunked\r\n", fmt.Sprintf("%x;a=%s\r\n%s\r\n0\r\n\r\n", len(c), strings.Repeat("b", 50_000), c)), status: []int{200}},
 		{input: "trailers above 8 KiB", answer: "431, closed", http: hostilePost("Transfer-Encoding: chunked\r\n", fmt.Sprintf("%x\r\n%s\r\n0\r\nX: %s\r\n\r\n", len(c), c, strings.Repeat("b", 20_000))), status: []int{431}},
-		{input: "two `Content-Length`, equal or not", answer: "400, closed", http: hostilePost(announced(c)+announced(c), c) + hostilePost(announced(c), c), status: []int{400}},
+		{input: "two `Content-Length`, equal or not", answer: "400, closed", http: hostilePost(announced(c)+announced(c), c) + hostilePost(announced(c), c), also: []string{
+			hostilePost(announced(c)+"Content-Length: 1\r\n", c),
+		}, status: []int{400}},
 		{input: "`Transfer-Encoding` with `Content-Length`", answer: "the length is ignored, and the connection closed after the answer: what follows is no request", http: hostilePost("Content-Length: 6\r\nTransfer-Encoding: chunked\r\n", chunked(c)+hostilePost(announced(c), c)), status: []int{200}},
-		{input: "a `Transfer-Encoding` that is not `chunked`, twice, or with a space before the colon", answer: "400, closed", http: hostilePost("Transfer-Encoding : chunked\r\n", chunked(c)) + hostilePost(announced(c), c), status: []int{400}},
+		{input: "a `Transfer-Encoding` that is not `chunked`, twice, or with a space before the colon", answer: "400, closed", http: hostilePost("Transfer-Encoding : chunked\r\n", chunked(c)) + hostilePost(announced(c), c), also: []string{
+			hostilePost("Transfer-Encoding: gzip\r\n", chunked(c)), hostilePost("Transfer-Encoding: chunked, chunked\r\n", chunked(c)),
+			hostilePost("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", chunked(c)),
+		}, status: []int{400}},
 		{input: "`Transfer-Encoding` in HTTP/1.0", answer: "400, closed", http: "POST / HTTP/1.0\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n" + chunked(c), status: []int{400}},
 		{input: "garbage behind a request", answer: "the answer, then 400, closed", http: hostilePost(announced(c), c+"garbage\r\n\r\n"), status: []int{200, 400}},
 		{input: "a refused request with a body, and a call behind it", answer: "both answers: a body is never taken for a request", http: strings.Replace(hostilePost("Content-Length: 200\r\n", "POST / HTTP/1.1\r\n\r\n"+strings.Repeat(" ", 181)), "application/json", "text/plain", 1) + hostilePost(announced(c), c), status: []int{415, 200}},
 		{input: "HTTP/1.0", answer: "the answer, closed", http: "POST / HTTP/1.0\r\nContent-Type: application/json\r\n" + announced(c) + "\r\n" + c, status: []int{200}},
-		{input: "HTTP/0.9, HTTP/2 without an upgrade, TLS", answer: "400, closed", http: "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", status: []int{400}},
+		{input: "HTTP/0.9, HTTP/2 without an upgrade, TLS", answer: "400, closed", http: "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", also: []string{
+			"GET /\r\n\r\n", "\x16\x03\x01\x00\x05\x01\x00\x00\x01\x00\r\n\r\n",
+		}, status: []int{400}},
 		{input: "`Expect: 100-continue`", answer: "100, then the answer", http: hostilePost("Expect: 100-continue\r\n"+announced(c), c), status: []int{100, 200}},
-		{input: "the same for a body that is too large, or of another type or origin", answer: "413, 415, 403 without 100, closed", http: hostilePost("Expect: 100-continue\r\nContent-Length: 1048577\r\n", ""), status: []int{413}},
+		{input: "the same for a body that is too large", answer: "413 without 100, closed", http: hostilePost("Expect: 100-continue\r\nContent-Length: 1048577\r\n", ""), status: []int{413}},
+		{input: "the same for one of another type", answer: "415 without 100, closed", http: strings.Replace(hostilePost("Expect: 100-continue\r\nContent-Length: 10\r\n", ""), "application/json", "text/plain", 1), status: []int{415}},
+		{input: "the same from another origin", answer: "403 without 100, closed", http: hostilePost("Expect: 100-continue\r\nContent-Length: 10\r\nOrigin: http://evil.example\r\n", ""), status: []int{403}},
 		{input: "a compressed body", answer: "415", http: hostilePost("Content-Encoding: gzip\r\n"+announced(zipped(c)), zipped(c)), status: []int{415}},
 		{input: "a compressed body that does not say so", answer: "-32700", http: hostilePost(announced(zipped(c)), zipped(c)), status: []int{200}, want: `"code":-32700`},
-		{input: "headers above 8 KiB, or an URL", answer: "431, closed", http: "POST /" + strings.Repeat("a", 20_000) + " HTTP/1.1\r\nHost: x\r\n\r\n", status: []int{431}},
-		{input: "no `Host`, two, or a zero byte or a line without a colon in the headers", answer: "400, closed", http: hostilePost("X: a\x00b\r\n"+announced(c), c), status: []int{400}},
+		{input: "headers above 8 KiB, or an URL", answer: "431, closed", http: "POST /" + strings.Repeat("a", 20_000) + " HTTP/1.1\r\nHost: x\r\n\r\n", also: []string{
+			hostilePost("X: "+strings.Repeat("a", 20_000)+"\r\n"+announced(c), c), hostilePost(strings.Repeat("X: a\r\n", 3_000)+announced(c), c),
+		}, status: []int{431}},
+		{input: "no `Host`, two, or a zero byte or a line without a colon in the headers", answer: "400, closed", http: hostilePost("X: a\x00b\r\n"+announced(c), c), also: []string{
+			strings.Replace(hostilePost(announced(c), c), "Host: x\r\n", "", 1), hostilePost("Host: y\r\n"+announced(c), c), hostilePost("garbage\r\n"+announced(c), c),
+		}, status: []int{400}},
 		{input: "two `Origin`", answer: "403 unless both are allowed", http: hostilePost("Origin: http://localhost\r\nOrigin: http://evil.example\r\n"+announced(c), c), status: []int{403}},
-		{input: "`CONNECT`, `TRACE` and other methods", answer: "405", http: "CONNECT x:80 HTTP/1.1\r\nHost: x\r\n\r\n", status: []int{405}},
+		{input: "`CONNECT`, `TRACE` and other methods", answer: "405", http: "CONNECT x:80 HTTP/1.1\r\nHost: x\r\n\r\n", also: []string{
+			"TRACE / HTTP/1.1\r\nHost: x\r\n\r\n", "PUT / HTTP/1.1\r\nHost: x\r\n\r\n", "get / HTTP/1.1\r\nHost: x\r\n\r\n",
+		}, status: []int{405}},
 		{input: "an upgrade on the HTTP address", answer: "what a `GET` gets", http: "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n", status: []int{200}, want: "leani-json-rpc"},
 	}
 }
@@ -127,8 +151,12 @@ func hostileUpgrades() []hostile {
 	}
 	const version = "Sec-WebSocket-Version: 13\r\n"
 	return []hostile{
-		{input: "an upgrade in HTTP/1.0, or by `POST`", answer: "426", socket: strings.Replace(upgrade(key+version), "1.1", "1.0", 1), status: []int{426}},
-		{input: "without a key, or with one that is not 16 bytes", answer: "400", socket: upgrade("Sec-WebSocket-Key: AAAA\r\n" + version), status: []int{400}},
+		{input: "an upgrade in HTTP/1.0, or by `POST`", answer: "426", socket: strings.Replace(upgrade(key+version), "1.1", "1.0", 1), also: []string{
+			strings.Replace(upgrade(key+version), "GET", "POST", 1),
+		}, status: []int{426}},
+		{input: "without a key, or with one that is not 16 bytes", answer: "400", socket: upgrade("Sec-WebSocket-Key: AAAA\r\n" + version), also: []string{
+			upgrade(version), upgrade("Sec-WebSocket-Key: " + strings.Repeat("-", 24) + "\r\n" + version),
+		}, status: []int{400}},
 		{input: "in another version", answer: "400 with `Sec-WebSocket-Version: 13`", socket: upgrade(key + "Sec-WebSocket-Version: 8\r\n"), status: []int{400}},
 		{input: "with malformed headers", answer: "400, closed", socket: upgrade(key + version + "garbage\r\n"), status: []int{400}},
 		{input: "with headers above 8 KiB", answer: "431, closed", socket: upgrade(key + version + "X: " + strings.Repeat("a", 20_000) + "\r\n"), status: []int{431}},
@@ -276,24 +304,28 @@ func TestHostileInput(t *testing.T) {
 			t.Run(row.input, func(t *testing.T) {
 				switch {
 				case row.body != "":
-					status, text := exchangeBytes(t, s.address, hostilePost(announced(row.body)+"Connection: close\r\n", row.body))
-					if len(status) != 1 || status[0] != 200 || !strings.Contains(text, row.want) {
-						t.Errorf("HTTP: %d %.300s", status, text)
+					for _, body := range append(row.also, row.body) {
+						status, text := exchangeBytes(t, s.address, hostilePost(announced(body)+"Connection: close\r\n", body))
+						if len(status) != 1 || status[0] != 200 || !strings.Contains(text, row.want) {
+							t.Errorf("HTTP: %d %.300s for %.100q", status, text, body)
+						}
+						c := s.dial()
+						c.t = t
+						if got := c.ask(body); got != text {
+							t.Errorf("WebSocket: %.300s for %.100q", got, body)
+						}
+						_ = c.Close()
 					}
-					c := s.dial()
-					c.t = t
-					if got := c.ask(row.body); got != text {
-						t.Errorf("WebSocket: %.300s", got)
-					}
-					_ = c.Close()
 				case row.http != "", row.socket != "":
-					address, text := s.address, row.http
+					address := s.address
 					if row.socket != "" {
-						address, text = strings.TrimPrefix(s.url, "ws://"), row.socket
+						address = strings.TrimPrefix(s.url, "ws://")
 					}
-					status, body := exchangeBytes(t, address, text)
-					if fmt.Sprint(status) != fmt.Sprint(row.status) || !strings.Contains(body, row.want) {
-						t.Errorf("got %d %.300s", status, body)
+					for _, text := range append(row.also, row.http+row.socket) {
+						status, body := exchangeBytes(t, address, text)
+						if fmt.Sprint(status) != fmt.Sprint(row.status) || !strings.Contains(body, row.want) {
+							t.Errorf("got %d %.300s for %.200q", status, body, text)
+						}
 					}
 				case row.frames != nil:
 					c := s.dial()
