@@ -47,7 +47,7 @@ func (s *EraFolder) Plan(_ context.Context, r chain.Range) ([]Extent, error) {
 	pieces, err := s.catalog.Select(r)
 	extents := make([]Extent, len(pieces))
 	for i, p := range pieces {
-		extents[i] = Extent{File: s.pathOf(p.Entry), Range: p.Range}
+		extents[i] = Extent{File: s.pathOf(p.Entry), Range: p.Range, Digest: p.Entry.Digest}
 	}
 	return extents, err
 }

@@ -169,7 +169,7 @@ func (m *EraMirror) Plan(ctx context.Context, r chain.Range) ([]Extent, error) {
 	pieces, err := catalog.Select(r)
 	extents := make([]Extent, len(pieces))
 	for i, p := range pieces {
-		extents[i] = Extent{File: m.folder.Name(p.Entry.Name), Range: p.Range}
+		extents[i] = Extent{File: m.folder.Name(p.Entry.Name), Range: p.Range, Digest: p.Entry.Digest}
 	}
 	return extents, err
 }

@@ -34,6 +34,8 @@ type Holes interface {
 type Extent struct {
 	File  string // unique in its source; errors name it
 	Range chain.Range
+	// Digest is what the source lists of the file's content, zero when it lists none.
+	Digest [32]byte
 }
 
 // Limits are what a run asks of the files that it opens.

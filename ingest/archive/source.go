@@ -66,7 +66,7 @@ func (s *Source) Plan(_ context.Context, r chain.Range) ([]ingest.Extent, error)
 	objects, err := s.archive.Select(r)
 	extents := make([]ingest.Extent, len(objects))
 	for i, o := range objects {
-		extents[i] = ingest.Extent{File: s.archive.PathOf(o), Range: o.Range.Intersect(r)}
+		extents[i] = ingest.Extent{File: s.archive.PathOf(o), Range: o.Range.Intersect(r), Digest: o.BLAKE3}
 	}
 	return extents, err
 }

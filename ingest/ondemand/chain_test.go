@@ -103,6 +103,8 @@ type fakeSource struct {
 	proof     map[uint64]error // of the file with the block
 	read      func(ctx context.Context, n uint64) error
 	change    func(b *chain.Block)
+	// digest is what the list says of all files.
+	digest [32]byte
 	// opening, if set, is called while a file is opened.
 	opening func(ctx context.Context) error
 
@@ -157,7 +159,7 @@ func (s *fakeSource) Plan(_ context.Context, r chain.Range) ([]ingest.Extent, er
 	var extents []ingest.Extent
 	for n := r.From; n < r.To; {
 		to := min(r.To, n/10*10+10)
-		extents = append(extents, ingest.Extent{File: s.name(n), Range: chain.Range{From: n, To: to}})
+		extents = append(extents, ingest.Extent{File: s.name(n), Range: chain.Range{From: n, To: to}, Digest: s.digest})
 		n = to
 	}
 	return extents, nil

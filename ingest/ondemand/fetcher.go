@@ -280,15 +280,24 @@ func (f *Fetcher) protected(ctx context.Context, p *place, s *source, request Re
 	return f.attempt(ctx, p, s, request, r)
 }
 
-// attempt reads all blocks from one source.
+// attempt reads all blocks from one source, again when another list of its files was read meanwhile.
 func (f *Fetcher) attempt(ctx context.Context, p *place, s *source, request Request, r Reader) error {
-	extents, ok := f.files.copied(s, request.Runs)
-	if !ok {
-		var err error
-		if extents, err = s.plan(ctx, request.Runs); err != nil {
+	if extents, ok := f.files.copied(s, request.Runs); ok {
+		return f.read(ctx, p, s, extents, request, r)
+	}
+	for {
+		extents, list, err := s.plan(ctx, request.Runs)
+		if err != nil {
+			return err
+		}
+		if err = f.read(ctx, p, s, extents, request, r); err == nil || ctx.Err() != nil || !s.renew(ctx, list, err) {
 			return err
 		}
 	}
+}
+
+// read reads all blocks as they were planned.
+func (f *Fetcher) read(ctx context.Context, p *place, s *source, extents []ingest.Extent, request Request, r Reader) error {
 	r.Begin(s.ID)
 	st := stream{fetcher: f, place: p, request: request, reader: r}
 	for _, e := range extents {
@@ -305,7 +314,7 @@ func (f *Fetcher) readFile(ctx context.Context, s *source, e ingest.Extent, st *
 	limits := ingest.Limits{
 		BatchBytes: int(l.BlockBytes), BlockBytes: l.BlockBytes, MemoryBytes: 2 * l.BlockBytes, Reads: ingest.NewGate(l.Reads),
 	}
-	file, err := f.files.get(ctx, fileKey{s, e.File}, func() (ingest.File, error) { return s.openFile(ctx, e.File, limits) })
+	file, err := f.files.get(ctx, fileKey{s, e.File}, e.Digest, func() (ingest.File, error) { return s.openFile(ctx, e.File, limits) })
 	if err != nil {
 		return err
 	}

@@ -14,11 +14,12 @@ import (
 	"github.com/leani-go/leani/ingest/era"
 )
 
-// identity is what the system says about a file. While it stays the same, so does what was proved.
+// identity is what the system says about a file, and a list about its content. While it stays the same, so does what was proved.
 type identity struct {
-	device, inode uint64
-	bytes         int64
-	changed       time.Time
+	device, inode    uint64
+	bytes            int64
+	written, changed time.Time // changed is zero where only the other is known
+	digest           [32]byte
 }
 
 // identify asks the system about a file; symbolic links are followed.
@@ -27,9 +28,15 @@ func identify(name string) (identity, error) {
 	if err != nil {
 		return identity{}, err
 	}
-	id := identity{bytes: info.Size(), changed: info.ModTime()}
-	id.device, id.inode = system(info)
+	id := identity{bytes: info.Size(), written: info.ModTime()}
+	id.device, id.inode, id.changed = system(name)
 	return id, nil
+}
+
+// of is the identity with the digest of a list.
+func (i identity) of(digest [32]byte) identity {
+	i.digest = digest
+	return i
 }
 
 // fileCache keeps proved files open. It is safe for concurrent use.
@@ -59,7 +66,7 @@ type fileEntry struct {
 	// Of the last proof that failed; guarded by turn.
 	bad      error
 	badID    identity
-	badUntil time.Time // of a copied file, which has no identity
+	badUntil time.Time // of a copied file, of which the system knows nothing
 }
 
 // provedFile is an open file whose content was proved.
@@ -72,11 +79,12 @@ type provedFile struct {
 	gone bool   // another file took its place; guarded by the cache's mu
 }
 
-// badFor is how long the failure of a file without identity is remembered.
+// badFor is how long the failure of a copied file is remembered.
 const badFor = time.Minute
 
-// get gives a proved file, which the caller puts back. open opens it and must not be called twice at a time.
-func (c *fileCache) get(ctx context.Context, key fileKey, open func() (ingest.File, error)) (*provedFile, error) {
+// get gives a file that was proved against a digest, and that the caller puts back. open opens it and must not be called twice at
+// a time.
+func (c *fileCache) get(ctx context.Context, key fileKey, digest [32]byte, open func() (ingest.File, error)) (*provedFile, error) {
 	e := c.entry(key)
 	select {
 	case e.turn <- struct{}{}:
@@ -92,10 +100,11 @@ func (c *fileCache) get(ctx context.Context, key fileKey, open func() (ingest.Fi
 			return nil, fmt.Errorf("read history: %w", err)
 		}
 	}
+	id = id.of(digest)
 	if f := c.take(e, id); f != nil {
 		return f, nil
 	}
-	if e.bad != nil && (key.source.Copied && c.now().Before(e.badUntil) || !key.source.Copied && id == e.badID) {
+	if e.bad != nil && id == e.badID && (!key.source.Copied || c.now().Before(e.badUntil)) {
 		return nil, &rememberedError{e.bad}
 	}
 	e.bad = nil
@@ -149,7 +158,7 @@ func (c *fileCache) copied(s *source, runs []chain.Range) ([]ingest.Extent, bool
 				return nil, false
 			}
 			part := chain.Range{From: next, To: min(r.To, open[i].Range().To)}
-			extents = append(extents, ingest.Extent{File: open[i].key.name, Range: part})
+			extents = append(extents, ingest.Extent{File: open[i].key.name, Range: part, Digest: open[i].id.digest})
 			next = part.To
 		}
 	}
@@ -196,7 +205,7 @@ func (c *fileCache) prove(ctx context.Context, key fileKey, id identity, open fu
 	}
 	if err = file.Prove(ctx); err == nil && !key.source.Copied {
 		var after identity
-		if after, err = identify(key.name); err == nil && after != id {
+		if after, err = identify(key.name); err == nil && after.of(id.digest) != id {
 			err = fmt.Errorf("%s was changed while it was proved", key.name)
 		}
 	}

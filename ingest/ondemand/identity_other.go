@@ -2,7 +2,7 @@
 
 package ondemand
 
-import "os"
+import "time"
 
-// system is not known here: size and time of change have to do.
-func system(os.FileInfo) (device, inode uint64) { return 0, 0 }
+// system is not known here: size and time of the last write have to do.
+func system(string) (device, inode uint64, changed time.Time) { return 0, 0, time.Time{} }

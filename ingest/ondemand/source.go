@@ -9,6 +9,7 @@ import (
 
 	"github.com/leani-go/leani/chain"
 	"github.com/leani-go/leani/ingest"
+	"github.com/leani-go/leani/ingest/remote"
 )
 
 // source is a Source with what is known of it.
@@ -20,14 +21,16 @@ type source struct {
 
 	turn   chan struct{} // capacity 1: methods of a source are called by one goroutine at a time
 	opened ingest.Source // nil before it is needed; guarded by turn
-	since  time.Time     // guarded by turn
+	list   uint64        // counts the lists of files that were read; guarded by turn
+	since  time.Time     // when the list was read, or could not be; guarded by turn
 	failed time.Time     // when it could not be read the last time; guarded by the Fetcher's mu
 	told   string        // the failure that was logged last, and when; guarded by the Fetcher's mu
 	toldAt time.Time
 }
 
 const (
-	// renewAfter is how old the list of a source's files has to be to be read again when blocks are missing in it.
+	// renewAfter is how old the list of a source's files has to be to be read again when blocks are missing in it, or a
+	// file is not what it says.
 	renewAfter = time.Minute
 	// asideFor is how long a source that could not be read is asked after the others.
 	asideFor = 30 * time.Second
@@ -47,17 +50,23 @@ func (s *source) enter(ctx context.Context) error {
 
 func (s *source) leave() { <-s.turn }
 
-// plan finds the files of runs. Blocks that no file has are an error.
-func (s *source) plan(ctx context.Context, runs []chain.Range) ([]ingest.Extent, error) {
+// plan finds the files of runs, and tells which list they are from. Blocks that no file has are an error.
+func (s *source) plan(ctx context.Context, runs []chain.Range) (extents []ingest.Extent, list uint64, err error) {
 	if err := s.enter(ctx); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer s.leave()
 	if s.opened == nil {
 		if err := s.open(ctx); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 	}
+	extents, err = s.planRenewing(ctx, runs)
+	return extents, s.list, err
+}
+
+// planRenewing plans with a list that is read anew when blocks are missing in an old one.
+func (s *source) planRenewing(ctx context.Context, runs []chain.Range) ([]ingest.Extent, error) {
 	extents, err := s.planOpen(ctx, runs)
 	var holes ingest.Holes
 	if !errors.As(err, &holes) || s.now().Sub(s.since) < renewAfter {
@@ -69,6 +78,35 @@ func (s *source) plan(ctx context.Context, runs []chain.Range) ([]ingest.Extent,
 	return s.planOpen(ctx, runs)
 }
 
+// renew reads the list anew if it is old, after a failure that may come from that: a file of it was replaced or renamed since.
+// It tells whether there is a newer list than the one that was planned with.
+func (s *source) renew(ctx context.Context, list uint64, failure error) bool {
+	var own *readerError
+	if errors.As(failure, &own) || remote.Unavailable(failure) {
+		return false
+	}
+	switch reasonOf(failure) {
+	case Failed, Invalid, NotHeld:
+	default:
+		return false
+	}
+	if s.enter(ctx) != nil {
+		return false
+	}
+	defer s.leave()
+	if s.list != list {
+		return true
+	}
+	if s.now().Sub(s.since) < renewAfter {
+		return false
+	}
+	if s.open(ctx) != nil { // the failure says what is wrong
+		s.since = s.now()
+		return false
+	}
+	return true
+}
+
 // open opens the source, with the list that it has now. When that fails an older list stays.
 func (s *source) open(ctx context.Context) error {
 	opened, err := s.Open(ctx)
@@ -77,6 +115,7 @@ func (s *source) open(ctx context.Context) error {
 	}
 	err = s.close()
 	s.opened, s.since = opened, s.now()
+	s.list++
 	return err
 }
 
