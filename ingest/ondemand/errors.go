@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/leani-go/leani/chain"
@@ -111,6 +112,7 @@ func reasonOf(err error) Reason {
 	var (
 		rejected *RejectedError
 		holes    ingest.Holes
+		unread   *era.HoleError
 		budget   *budgetError
 		lines    *archive.BudgetError
 		proof    *verify.Error
@@ -127,6 +129,8 @@ func reasonOf(err error) Reason {
 	switch {
 	case errors.As(err, &rejected):
 		return rejected.Reason
+	case errors.As(err, &unread) && slices.ContainsFunc(unread.Unread, remote.Unavailable):
+		return Failed // a mirror could not be asked what a file holds
 	case errors.As(err, &holes), errors.Is(err, ingest.ErrNoReceipts), errors.As(err, &status) && status.Code == notFound:
 		return NotHeld
 	case errors.As(err, &budget), errors.As(err, &lines), errors.Is(err, era.ErrTooLarge), errors.Is(err, ingest.ErrTemporaryDisk):

@@ -18,6 +18,7 @@ import (
 	"github.com/leani-go/leani/chain"
 	"github.com/leani-go/leani/ingest"
 	"github.com/leani-go/leani/ingest/era"
+	"github.com/leani-go/leani/ingest/remote"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -111,6 +112,10 @@ func TestFailOver(t *testing.T) {
 		{"cannot be opened", func(s *fakeSource) { s.openError = errors.New("down") }, Failed},
 		{"cannot be planned", func(s *fakeSource) { s.planError = errors.New("down") }, Failed},
 		{"lacks blocks", func(s *fakeSource) { s.holds = span(0, 40) }, NotHeld},
+		{"a mirror cannot be asked what a file holds", func(s *fakeSource) {
+			s.planError = &era.HoleError{Missing: []chain.Range{span(31, 35)}, Unread: []error{
+				&remote.Error{File: "a", Err: &remote.StatusError{Code: notFound}}, &remote.Error{File: "b", Err: &remote.StatusError{Code: 500}}}}
+		}, Failed},
 		{"lacks capabilities", func(s *fakeSource) { s.planError = fmt.Errorf("no receipts: %w", ingest.ErrNoReceipts) }, NotHeld},
 		{"fails in the middle", func(s *fakeSource) {
 			s.read = func(_ context.Context, n uint64) error {

@@ -436,11 +436,28 @@ func TestWaits(t *testing.T) {
 func TestCancel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, _ := server(t, Options{}, func(_ int, w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusBadGateway) })
-		ctx, cancel := context.WithTimeout(t.Context(), 700*time.Millisecond)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		time.AfterFunc(700*time.Millisecond, cancel)
+		start := time.Now()
+		if _, err := f.Read(ctx, "a", 1); !errors.Is(err, context.Canceled) || time.Since(start) != 700*time.Millisecond {
+			t.Error(time.Since(start), err)
+		}
+	})
+}
+
+// What a server asks to wait is not waited for when it is longer than there is time: the failure is told at once.
+func TestNoTimeToWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, count := server(t, Options{}, func(_ int, w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Retry-After", "60")
+			w.WriteHeader(http.StatusTooManyRequests)
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		start := time.Now()
-		if _, err := f.Read(ctx, "a", 1); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != 700*time.Millisecond {
-			t.Error(time.Since(start), err)
+		if _, err := f.Read(ctx, "a", 1); !Unavailable(err) || *count != 1 || time.Since(start) != 0 {
+			t.Error(time.Since(start), *count, err)
 		}
 	})
 }

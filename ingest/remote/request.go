@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// request makes a GET request as often as is worth it. The header field Range is asked for each time
+// request makes a GET request as often as is worth it, and there is time for. The header field Range is asked for each time
 // and left out when empty; use reads the response.
 func (f *Folder) request(ctx context.Context, file string, ranges func() string, use func(*http.Response, io.Reader) error) error {
 	for attempt := 1; ; attempt++ {
@@ -33,6 +33,9 @@ func (f *Folder) request(ctx context.Context, file string, ranges func() string,
 		var status *StatusError
 		if errors.As(err, &status) && status.RetryAfter > 0 {
 			wait = status.RetryAfter
+		}
+		if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= wait { // nobody would be there to ask again
+			return &Error{f.Name(file), err}
 		}
 		f.options.Retrying(&Error{f.Name(file), err}, wait)
 		if err := sleep(ctx, wait); err != nil {
