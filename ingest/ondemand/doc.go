@@ -13,8 +13,8 @@
 //
 //   - No block reaches a Reader before the digest of its file was compared, all of its roots were recomputed, and its parent hash
 //     was compared with the block before it in the run.
-//   - A proof is remembered with what the system says about the file (device, inode, size, time of change). When any of that
-//     differs, the file is proved anew. So is the failure of a proof. A file of a mirror is proved on the disk of this
+//   - A proof is remembered with what the system says about the file (device, inode, size, times of the last write and of the
+//     last change) and with the digest that is listed. When any of that differs, the file is proved anew. So is the failure of a proof. A file of a mirror is proved on the disk of this
 //     machine, where nobody else can reach it.
 //   - Limits bound each request: blocks, bytes, time; and all together: places, memory, temporary disk, open files.
 //   - The error of a request says one reason, and the log each failure of each source.
