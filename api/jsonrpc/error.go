@@ -118,6 +118,12 @@ func LimitExceeded(message, reason string, limit uint64) *Error {
 	return &Error{Code: CodeLimitExceeded, Message: message, Data: append(data, '}')}
 }
 
+// Busy answers a call for which there is no place now: what there is too much of, and how many places there are. The
+// message has words by which clients know an error that is worth another try.
+func Busy(tooMuch string, limit uint64) *Error {
+	return LimitExceeded("rate limited: "+tooMuch, ReasonBusy, limit)
+}
+
 // TooManyLogs answers a log query with more results than the limit, and proposes the blocks
 // from first to last, which stay within it.
 func TooManyLogs(limit, first, last uint64) *Error {

@@ -120,7 +120,7 @@ func timedOut(_ error, s *service) *jsonrpc.Error {
 }
 
 func laneBusy(_ error, s *service) *jsonrpc.Error {
-	return jsonrpc.LimitExceeded("too many heavy queries at once", jsonrpc.ReasonBusy, uint64(s.limits.LaneQueue))
+	return jsonrpc.Busy("too many heavy queries at once", uint64(s.limits.LaneQueue))
 }
 
 func historyFailed(err error, _ *service) *jsonrpc.Error {
@@ -138,5 +138,5 @@ func historyRejected(err error, _ *service) *jsonrpc.Error {
 func historyBusy(err error, _ *service) *jsonrpc.Error {
 	var e *HistoryBusyError
 	errors.As(err, &e)
-	return jsonrpc.LimitExceeded("too many calls need history on demand at once", jsonrpc.ReasonBusy, e.Limit)
+	return jsonrpc.Busy("too many calls need history on demand at once", e.Limit)
 }

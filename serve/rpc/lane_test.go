@@ -158,7 +158,7 @@ func TestHeavyAndLight(t *testing.T) {
 		heavy := make(chan string)
 		go func() { heavy <- askAlone(t, s, call) }()
 		synctest.Wait()
-		if got := askAlone(t, s, call); !strings.Contains(got, `{"code":-32005,"message":"too many heavy queries at once","data":{"reason":"concurrency_limit_exceeded","limit":1}}`) {
+		if got := askAlone(t, s, call); !strings.Contains(got, `{"code":-32005,"message":"rate limited: too many heavy queries at once","data":{"reason":"concurrency_limit_exceeded","limit":1}}`) {
 			t.Errorf("got %s", got)
 		}
 		leave()

@@ -233,7 +233,7 @@ func (c *socket) readMessage(x *pooledExchange, reader io.Reader) error {
 }
 
 func tooManyLargeRequests(l *Limits) *jsonrpc.Error {
-	return jsonrpc.LimitExceeded("too many large requests at once", jsonrpc.ReasonBusy, uint64(l.InFlightRequestBytes))
+	return jsonrpc.Busy("too many large requests at once", uint64(l.InFlightRequestBytes))
 }
 
 // send queues the answer to a message and starts the subscriptions it opened: what they bring is queued behind it.

@@ -192,8 +192,7 @@ func (s *Server) meter(ctx *fasthttp.RequestCtx, x *pooledExchange, announced in
 	wait, cancel := context.WithTimeout(s.base, readTimeout)
 	defer cancel()
 	if err := s.requestMemory.acquire(wait, bytes); err != nil {
-		refuseJSON(ctx, fasthttp.StatusServiceUnavailable, jsonrpc.LimitExceeded(
-			"too many large requests at once", jsonrpc.ReasonBusy, uint64(s.service.limits.InFlightRequestBytes)))
+		refuseJSON(ctx, fasthttp.StatusServiceUnavailable, tooManyLargeRequests(&s.service.limits))
 		ctx.SetConnectionClose()
 		return false
 	}
