@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 	"strings"
 
 	"github.com/leani-go/leani/chain"
@@ -129,8 +128,8 @@ func reasonOf(err error) Reason {
 	switch {
 	case errors.As(err, &rejected):
 		return rejected.Reason
-	case errors.As(err, &unread) && slices.ContainsFunc(unread.Unread, remote.Unavailable):
-		return Failed // a mirror could not be asked what a file holds
+	case errors.As(err, &unread):
+		return reasonOfHole(unread)
 	case errors.As(err, &holes), errors.Is(err, ingest.ErrNoReceipts), errors.As(err, &status) && status.Code == notFound:
 		return NotHeld
 	case errors.As(err, &budget), errors.As(err, &lines), errors.Is(err, era.ErrTooLarge), errors.Is(err, ingest.ErrTemporaryDisk):
@@ -143,6 +142,19 @@ func reasonOf(err error) Reason {
 		return Invalid
 	}
 	return Failed
+}
+
+// reasonOfHole is the reason of a source without some blocks: why a mirror could not be asked what a file holds, or else that it has
+// none that holds them. Files of a folder that cannot be read may be anywhere in the chain.
+func reasonOfHole(e *era.HoleError) Reason {
+	reason := NotHeld
+	for _, err := range e.Unread {
+		var answer *remote.Error
+		if errors.As(err, &answer) {
+			reason = min(reason, reasonOf(err))
+		}
+	}
+	return reason
 }
 
 // exhausted is the error when no source is left.

@@ -248,14 +248,24 @@ func (f *Fetcher) order() []*source {
 // note logs the failure of a source, loudly where it is news and not the doing of clients. A failure for want of time that a
 // client left says nothing about the source.
 func (f *Fetcher) note(s *source, request Request, err error, hurried bool) {
-	var again *rememberedError
-	reason, now := reasonOf(err), f.options.Now()
-	quiet := hurried || errors.As(err, &again) || reason == NotHeld || reason == OverBudget
+	var (
+		again *rememberedError
+		hole  *era.HoleError
+	)
+	reason, now, text := reasonOf(err), f.options.Now(), err.Error()
+	quiet := hurried || errors.As(err, &again) || reason == OverBudget
+	if errors.As(err, &hole) { // which blocks are missing is the doing of clients, a mirror's file that does not tell its blocks is not
+		unread := slices.DeleteFunc(slices.Clone(hole.Unread), func(err error) bool { return errors.Is(err, ingest.ErrNoReceipts) })
+		quiet = quiet || !s.Copied || len(unread) == 0
+		text = fmt.Sprint(unread)
+	} else {
+		quiet = quiet || reason == NotHeld
+	}
 	f.mu.Lock()
 	if reason == Failed && !hurried {
 		s.failed = now
 	}
-	if text := err.Error(); !quiet && text == s.told && now.Sub(s.toldAt) < tellAgainAfter {
+	if !quiet && text == s.told && now.Sub(s.toldAt) < tellAgainAfter {
 		quiet = true
 	} else if !quiet {
 		s.told, s.toldAt = text, now

@@ -116,6 +116,15 @@ func TestFailOver(t *testing.T) {
 			s.planError = &era.HoleError{Missing: []chain.Range{span(31, 35)}, Unread: []error{
 				&remote.Error{File: "a", Err: &remote.StatusError{Code: notFound}}, &remote.Error{File: "b", Err: &remote.StatusError{Code: 500}}}}
 		}, Failed},
+		{"a mirror contradicts itself where a file holds what", func(s *fakeSource) {
+			s.planError = &era.HoleError{Missing: []chain.Range{span(31, 35)}, Unread: []error{&remote.Error{File: "a", Err: &remote.ProtocolError{Reason: "?"}}}}
+		}, Invalid},
+		{"a mirror has not the file", func(s *fakeSource) {
+			s.planError = &era.HoleError{Missing: []chain.Range{span(31, 35)}, Unread: []error{&remote.Error{File: "a", Err: &remote.StatusError{Code: notFound}}}}
+		}, NotHeld},
+		{"a file of a folder is damaged, who knows which", func(s *fakeSource) {
+			s.planError = &era.HoleError{Missing: []chain.Range{span(31, 35)}, Unread: []error{&era.CorruptError{File: "a"}}}
+		}, NotHeld},
 		{"lacks capabilities", func(s *fakeSource) { s.planError = fmt.Errorf("no receipts: %w", ingest.ErrNoReceipts) }, NotHeld},
 		{"fails in the middle", func(s *fakeSource) {
 			s.read = func(_ context.Context, n uint64) error {
@@ -643,4 +652,31 @@ func TestProofAfterHiddenChange(t *testing.T) {
 func statusChange(name string) time.Time {
 	_, _, changed := system(name)
 	return changed
+}
+
+// That a mirror could not be asked what its files hold is logged, once, whichever blocks clients want; that blocks are missing is not.
+func TestLogOfHoles(t *testing.T) {
+	for _, c := range []struct {
+		unread []error
+		copied bool
+		want   int
+	}{
+		{nil, true, 0},
+		{[]error{ingest.ErrNoReceipts}, true, 0},
+		{[]error{ingest.ErrNoReceipts, &remote.Error{File: "a", Err: &remote.StatusError{Code: 403}}}, true, 1},
+		{[]error{&era.CorruptError{File: "a"}}, true, 1},
+		{[]error{&era.CorruptError{File: "a"}}, false, 0},
+	} {
+		s := newFakeSource(t, mainChain())
+		f, log := start(t, func(o *Options) { o.Sources[0].Copied = c.copied }, s)
+		for n := range uint64(3) {
+			s.planError = &era.HoleError{Missing: []chain.Range{span(n, n+1)}, Unread: c.unread}
+			if err := f.Fetch(t.Context(), request(span(n, n+1)), new(collector)); err == nil {
+				t.Error("no error")
+			}
+		}
+		if got := strings.Count(log.String(), "level=WARN"); got != c.want {
+			t.Errorf("%v, copied %v: %d warnings, want %d\n%s", c.unread, c.copied, got, c.want, log.String())
+		}
+	}
 }
