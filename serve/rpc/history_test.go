@@ -86,14 +86,21 @@ func layout(rng *rand.Rand, blocks uint64) []chain.Range {
 // A node answers the same, whatever part of the chain it retains, also where limits end an answer, and when a source fails
 // somewhere before the good one. (RPC-140, RPC-145, INV-33)
 func TestHistoryModel(t *testing.T) {
-	limits := func(o *Options) { o.Limits.MaxLogResults, o.Limits.MaxResponseBytes = 60, 64<<10 }
-	whole := startWhole(t, limits)
+	limits := []func(o *Options){
+		func(o *Options) { o.Limits.MaxLogResults, o.Limits.MaxResponseBytes = 60, 64<<10 },
+		func(o *Options) { o.Limits.MaxLogResults, o.Limits.MaxResponseBytes = 30, 12<<10 }, // some answers are too long, others too many
+	}
+	wholes := []*testServer{startWhole(t, limits[0]), startWhole(t, limits[1])}
 	rng := rand.New(rand.NewPCG(3, 5))
-	for range 40 {
+	for i := range 40 {
+		whole := wholes[i%2]
 		coverage := layout(rng, 40)
 		breaks := rng.Uint64N(40)
-		s, _ := startHistory(t, coverage, func(_ *fakeStore, h *fakeHistory, o *Options) {
-			limits(o)
+		s, _ := startHistory(t, coverage, func(store *fakeStore, h *fakeHistory, o *Options) {
+			limits[i%2](o)
+			if i/2%2 == 0 { // in the lane
+				store.onCost = func() (uint64, error) { return laneCost, nil }
+			}
 			changes := []func(chain.Block) []chain.Block{
 				nil, nil, only(breaks, withParent), only(breaks, withoutReceipts), only(breaks, twice), only(breaks, never),
 			}

@@ -145,23 +145,29 @@ func (r *logRun) do() error {
 	return nil
 }
 
-// add appends one log. The hint of a query that passes a limit ends before the block of the
+// mayAdd decides whether one more log may follow, of a block. The hint of a query that passes a limit ends before the block of the
 // first log that is too much, so that its answer is a part of this one and fits.
-func (r *logRun) add(l *chain.FoundLog) error {
+func (r *logRun) mayAdd(block uint64) error {
 	if r.count == r.limits.MaxLogResults {
 		limit := uint64(r.limits.MaxLogResults)
-		if fitting := r.before(l); !fitting.Empty() {
+		if fitting := r.before(block); !fitting.Empty() {
 			return jsonrpc.TooManyLogs(limit, fitting.From, fitting.To-1)
 		}
 		return jsonrpc.TooManyLogsInBlock(limit)
 	}
+	if r.count%deadlineStride == 0 {
+		return r.ctx.Err()
+	}
+	return nil
+}
+
+// add appends one log.
+func (r *logRun) add(l *chain.FoundLog) error {
+	if err := r.mayAdd(l.Block.Number); err != nil {
+		return err
+	}
 	if r.query.byHash && l.Block.Hash != r.query.hash {
 		return jsonrpc.Unavailable(jsonrpc.ReasonBlockHashNotRetained)
-	}
-	if r.count%deadlineStride == 0 {
-		if err := r.ctx.Err(); err != nil {
-			return err
-		}
 	}
 	if err := r.out.grow(r.context, logSize(&l.Log)); err != nil {
 		return err
@@ -172,12 +178,12 @@ func (r *logRun) add(l *chain.FoundLog) error {
 	r.out.buf = r.encode.AppendLog(r.out.buf, l)
 	r.count++
 	if len(r.out.buf)+len("]") > r.out.limit {
-		return &oversizeError{fitting: r.before(l)}
+		return &oversizeError{fitting: r.before(l.Block.Number)}
 	}
 	return nil
 }
 
-// before is the part of the query before the block of a log.
-func (r *logRun) before(l *chain.FoundLog) chain.Range {
-	return r.blocks.Intersect(chain.Range{From: r.blocks.From, To: l.Block.Number})
+// before is the part of the query before a block.
+func (r *logRun) before(block uint64) chain.Range {
+	return r.blocks.Intersect(chain.Range{From: r.blocks.From, To: block})
 }
