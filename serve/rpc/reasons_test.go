@@ -82,36 +82,3 @@ func TestReasons(t *testing.T) {
 		t.Errorf("got %s and %s", call, capabilities)
 	}
 }
-
-// TestLogsStopAtLimit: logs that would not fit are not written, and the ones behind them are not looked at.
-//
-// RPC-031
-func TestLogsStopAtLimit(t *testing.T) {
-	e := newHeadEncoder(100)
-	s := startServer(t, newFakeStore(t, 400), func(o *Options) {
-		o.Limits.MaxResponseBytes, o.newEncoder = 2000, stubbed(e)
-	})
-	got := s.post(`{"jsonrpc":"2.0","id":1,"method":"eth_getLogs","params":[{"fromBlock":"0x0"}]}`)
-	if !strings.Contains(got, `"code":-32005`) || !strings.Contains(got, `"response_size_limit_exceeded"`) {
-		t.Errorf("got %s", got)
-	}
-	if n := e.logs.Load(); n == 0 || n > 40 { // one takes some 90 bytes
-		t.Errorf("%d logs were written for 2000 bytes", n)
-	}
-}
-
-// TestIndexBehindTheLast: whatever names the block, an index behind its last transaction gives null.
-//
-// RPC-098
-func TestIndexBehindTheLast(t *testing.T) {
-	s := startServer(t, newFakeStore(t, 4), nil)
-	b := s.store.blocks[3]
-	for _, by := range []string{`eth_getTransactionByBlockNumberAndIndex","params":["0x3"`, `eth_getTransactionByBlockHashAndIndex","params":["` + b.Hash.Hex() + `"`} {
-		for index, null := range map[int]bool{0: false, len(b.Transactions) - 1: false, len(b.Transactions): true, len(b.Transactions) + 1: true} {
-			got := s.post(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"%s,"%#x"]}`, by, index))
-			if strings.HasSuffix(got, `"result":null}`) != null || strings.Contains(got, "error") {
-				t.Errorf("%s, index %d: got %s", by, index, got)
-			}
-		}
-	}
-}
