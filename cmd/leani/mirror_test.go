@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"path"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/leani-go/leani/chain"
+	"github.com/leani-go/leani/ingest/era"
 )
 
 // mirrorOf serves the files of a lab's era folder over HTTP. Of the files in damaged a byte differs.
@@ -102,5 +104,23 @@ func TestMirrors(t *testing.T) {
 	}
 	if out := down.must("history", "sources"); !strings.Contains(out, "not usable: the era folder") || !strings.Contains(out, "3 files: ") {
 		t.Errorf("sources: %s", out)
+	}
+}
+
+// A mirror that cannot be asked what its files hold is not said to hold the blocks that it is said to lack.
+func TestHoleOfGuessedFiles(t *testing.T) {
+	cause := errors.New("fetch: the server answers 500")
+	hole := &era.HoleError{Folder: "http://mirror/", Missing: []chain.Range{{From: 5, To: 6}}, Unread: []error{cause}}
+	for _, c := range []struct {
+		held chain.Range
+		want string
+	}{
+		{chain.Range{From: 0, To: 8192}, "era folder http://mirror/: no file holds block 5 as far as the files could be read; fetch: the server answers 500"},
+		{chain.Range{From: 6, To: 8}, "era folder http://mirror/: no file holds block 5; the folder holds blocks 6 to 7: do that; fetch: the server answers 500"},
+	} {
+		err := explainHole(hole, "do that", []era.Entry{{Range: c.held}})
+		if err.Error() != c.want || !errors.Is(err, cause) {
+			t.Errorf("got %v\nwant %s", err, c.want)
+		}
 	}
 }

@@ -174,16 +174,27 @@ type holeError struct {
 // Error lists missing blocks, those that are there, and files that could not be read.
 func (e *holeError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "era folder %s: no file holds %s; the folder holds %s: %s",
-		e.Folder, listSpans(spansOf(e.Missing)), listSpans(e.holds), e.advice)
+	fmt.Fprintf(&b, "era folder %s: no file holds %s", e.Folder, listSpans(spansOf(e.Missing)))
+	if e.guessed() {
+		b.WriteString(" as far as the files could be read")
+	} else {
+		fmt.Fprintf(&b, "; the folder holds %s: %s", listSpans(e.holds), e.advice)
+	}
 	for _, err := range e.Unread {
 		fmt.Fprintf(&b, "; %v", err)
 	}
 	return b.String()
 }
 
-// Unwrap gives the error of the source.
-func (e *holeError) Unwrap() error { return e.HoleError }
+// guessed tells whether the missing blocks are among those that are there: a mirror's file that could not be asked is listed with
+// the blocks that its name says.
+func (e *holeError) guessed() bool {
+	return slices.ContainsFunc(e.holds, func(held blockSpan) bool {
+		return slices.ContainsFunc(spansOf(e.Missing), func(s blockSpan) bool { return s.From <= held.To && held.From <= s.To })
+	})
+}
+
+// Unwrap gives the error of the source. error { return e.HoleError }
 
 // explainHole adds what the source holds to an error about missing blocks.
 func explainHole(err error, advice string, entries []era.Entry) error {
