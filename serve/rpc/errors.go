@@ -15,7 +15,11 @@ const (
 	detailCorrupt  = "stored data is damaged; the node's log says where"
 	detailBug      = "the method failed; the node's log has the cause"
 	detailShutdown = "the node is shutting down"
+	detailGone     = "the client closed its side of the connection before it had the answer"
 )
+
+// errGone says that nobody waits for the answer, as far as that can be seen.
+var errGone = errors.New("the client is gone")
 
 // errorRule maps the errors that match to what the client gets.
 type errorRule struct {
@@ -33,6 +37,7 @@ var errorRules = []errorRule{
 	{matches: as[*HistoryError], answer: historyFailed},
 	{matches: as[*HistoryRejection], answer: historyRejected},
 	{matches: as[*HistoryBusyError], answer: historyBusy},
+	{matches: is(errGone), answer: internal(detailGone, true)},
 	{matches: is(errLaneClosed), answer: internal(detailShutdown, true)},
 	{matches: is(context.Canceled), answer: internal(detailShutdown, true)},
 	{matches: is(context.DeadlineExceeded), answer: timedOut},

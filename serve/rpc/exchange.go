@@ -2,7 +2,9 @@ package rpc
 
 import (
 	"context"
+	"errors"
 	"net"
+	"sync/atomic"
 	"time"
 
 	"github.com/leani-go/leani/api/jsonrpc"
@@ -15,6 +17,8 @@ type exchange struct {
 	base    context.Context // the server's or the socket's; ends at a forced shutdown
 	socket  *socket         // nil over HTTP
 	conn    net.Conn        // of the request, nil over WebSocket
+	last    bool            // the client has said that no request will follow
+	gone    atomic.Bool     // the client was seen to have gone
 
 	body     []byte
 	requests []request // of a batch; they alias body
@@ -50,7 +54,8 @@ func (x *exchange) release() {
 	}
 	x.body = x.body[:0]
 	x.origin = provenance{}
-	x.service, x.base, x.socket, x.conn = nil, nil, nil, nil
+	x.service, x.base, x.socket, x.conn, x.last = nil, nil, nil, nil, false
+	x.gone.Store(false)
 }
 
 // context bounds the work on the request. It is made when first needed: most calls to the
@@ -76,7 +81,11 @@ func (x *exchange) extend(d time.Duration) {
 	}
 	x.unwatch = func() {}
 	if x.conn != nil {
-		x.unwatch = watchPeer(x.conn, x.cancel)
+		cancel := x.cancel
+		x.unwatch = watchPeer(x.conn, x.last, func() {
+			x.gone.Store(true)
+			cancel()
+		})
 	}
 }
 
@@ -189,6 +198,9 @@ func (x *exchange) answer(r *request, limit int) (fits bool) {
 		out.buf = append(out.buf, `,"result":`...)
 		out.limit = limit - len("}")
 		err = x.service.run(x, r)
+	}
+	if x.gone.Load() && errors.Is(err, context.Canceled) {
+		err = errGone
 	}
 	if !r.answered() {
 		out.buf = out.buf[:start]

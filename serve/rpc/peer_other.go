@@ -5,4 +5,4 @@ package rpc
 import "net"
 
 // watchPeer cannot tell here.
-func watchPeer(net.Conn, func()) (stop func()) { return func() {} }
+func watchPeer(net.Conn, bool, func()) (stop func()) { return func() {} }

@@ -12,7 +12,10 @@ import (
 
 // watchPeer calls gone, once, when the client of a connection has closed it. Nothing is read: when more of it lies there, a
 // request that was sent ahead, the client counts as being there. Nobody else reads until stop has returned.
-func watchPeer(conn net.Conn, gone func()) (stop func()) {
+//
+// A client that has closed its sending side alone looks the same as one that is gone until something is sent to it. It counts as
+// gone unless it has said that its request was its last: then it had nothing more to send, and only a reset tells that it is gone.
+func watchPeer(conn net.Conn, last bool, gone func()) (stop func()) {
 	if wrapped, ok := conn.(interface{ UnsafeConn() net.Conn }); ok {
 		conn = wrapped.UnsafeConn()
 	}
@@ -35,8 +38,8 @@ func watchPeer(conn net.Conn, gone func()) (stop func()) {
 			if err == unix.EAGAIN || err == unix.EINTR {
 				return false // wait
 			}
-			closed = err != nil || n == 0
-			return true
+			closed = err != nil || n == 0 && !last || n == 0 && hungUp(fd)
+			return closed || n > 0
 		})
 		if err == nil && closed {
 			gone()
@@ -47,4 +50,11 @@ func watchPeer(conn net.Conn, gone func()) (stop func()) {
 		<-done
 		_ = conn.SetReadDeadline(time.Time{}) // the next request has its own
 	}
+}
+
+// hungUp tells whether a socket is closed in both directions.
+func hungUp(fd uintptr) bool {
+	ask := []unix.PollFd{{Fd: int32(fd)}}
+	_, err := unix.Poll(ask, 0)
+	return err == nil && ask[0].Revents&(unix.POLLHUP|unix.POLLERR) != 0
 }

@@ -28,7 +28,7 @@ func TestWatchPeer(t *testing.T) {
 		t.Fatal(err)
 	}
 	gone := make(chan struct{})
-	stop := watchPeer(server, func() { close(gone) })
+	stop := watchPeer(server, false, func() { close(gone) })
 	if err := client.Close(); err != nil {
 		t.Fatal(err)
 	}

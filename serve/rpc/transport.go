@@ -72,7 +72,7 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	if !s.readBody(ctx, x) {
 		return
 	}
-	x.conn = ctx.Conn()
+	x.conn, x.last = ctx.Conn(), ctx.Request.Header.ConnectionClose()
 	x.run()
 	s.respond(ctx, x)
 }
