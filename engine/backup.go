@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -209,7 +210,12 @@ func (e *Engine) verifyFile(ctx context.Context, row *FileRow, verify func(conte
 // placeFile links a file, or copies it where it cannot be linked; copied says which. A copy is durable.
 func placeFile(fs vfs.FS, from, to string, forceCopy bool) (copied bool, err error) {
 	if !forceCopy {
-		if err := fs.Link(from, to); err == nil {
+		// A link to a symbolic link would be one, too: the copy would have the name of the file and not the file.
+		file := from
+		if target, err := filepath.EvalSymlinks(from); err == nil {
+			file = target
+		}
+		if err := fs.Link(file, to); err == nil {
 			return false, nil
 		}
 	}

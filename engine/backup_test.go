@@ -8,6 +8,8 @@ import (
 	"io"
 	"maps"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -525,5 +527,38 @@ func TestCompactDatabase(t *testing.T) {
 	mustClose(t, e)
 	if err := e.CompactDatabase(t.Context()); !errors.Is(err, ErrClosed) {
 		t.Errorf("closed: %v", err)
+	}
+}
+
+// A backup of a store of which files are symbolic links, to another disk say, has the files.
+func TestBackupOfSymbolicLinks(t *testing.T) {
+	for _, byCopy := range []bool{false, true} {
+		dir := t.TempDir()
+		store, elsewhere, backup := filepath.Join(dir, "store"), filepath.Join(dir, "elsewhere"), filepath.Join(dir, "backup")
+		e := mustOpen(t, optionsIn(store, vfs.Default))
+		mustCommit(t, e, nil, mustPending(t, e, KindData, 0, 0, 4))
+		held, err := readFiles(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names, err := filepath.Glob(filepath.Join(store, "segments", "data", "*.seg"))
+		if err != nil || len(names) != 1 {
+			t.Fatal(names, err)
+		}
+		if err := errors.Join(os.Rename(names[0], elsewhere), os.Symlink(elsewhere, names[0])); err != nil {
+			t.Fatal(err)
+		}
+		report, err := e.Backup(t.Context(), backup, BackupOptions{Copy: byCopy})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (report.Copied > 0) != byCopy {
+			t.Errorf("copy %v: report %+v", byCopy, report)
+		}
+		mustClose(t, e)
+		if err := errors.Join(os.RemoveAll(store), os.Remove(elsewhere)); err != nil {
+			t.Fatal(err)
+		}
+		verifyStore(t, vfs.Default, backup, held, nil)
 	}
 }
