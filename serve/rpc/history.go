@@ -19,7 +19,7 @@ type History interface {
 	// time, which need not be the caller's, and not after Fetch has returned.
 	Fetch(ctx context.Context, request HistoryRequest, reader HistoryReader) error
 	// NumberByHash asks a source with HistoryAbilities.BlockHashes for the canonical block with a hash. Errors are those of
-	// Fetch.
+	// Fetch. No source of this module has that ability yet: era files and archives find blocks by number.
 	NumberByHash(ctx context.Context, hash common.Hash) (number uint64, ok bool, err error)
 }
 
