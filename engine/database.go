@@ -13,6 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/leani-go/leani/internal/corrupt"
+	"github.com/leani-go/leani/internal/regular"
 	"github.com/leani-go/leani/keys"
 )
 
@@ -57,6 +58,24 @@ func (e *Engine) database(call func() error) error {
 	}
 }
 
+// checkDatabaseFiles refuses what Pebble would wait for when it opens it, or read without end: a pipe or device in place of a file.
+func (e *Engine) checkDatabaseFiles() error {
+	dir := e.layout.database()
+	names, err := e.fs.List(dir)
+	if err != nil {
+		return nil // Pebble says what is wrong, or makes the directory
+	}
+	for _, name := range names {
+		path := e.fs.PathJoin(dir, name)
+		if info, err := e.fs.Stat(path); err == nil && !info.IsDir() {
+			if err := regular.Check(path, info); err != nil {
+				return corrupt.New(path, err)
+			}
+		}
+	}
+	return nil
+}
+
 // openDatabase opens Pebble.
 func (e *Engine) openDatabase() error {
 	if e.opts.ReadOnly {
@@ -65,6 +84,9 @@ func (e *Engine) openDatabase() error {
 		if _, err := e.fs.Stat(e.layout.database()); isNotExist(err) {
 			return ErrNoStore
 		}
+	}
+	if err := e.checkDatabaseFiles(); err != nil {
+		return err
 	}
 	listener := pebble.EventListener{
 		BackgroundError: func(err error) { _ = e.fail(fmt.Errorf("database: %w", err)) },
