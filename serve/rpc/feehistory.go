@@ -39,7 +39,7 @@ func feeHistory(c *call) error {
 		return err
 	}
 	if count < 1 || count > maxFeeBlocks {
-		return jsonrpc.InvalidParams(fmt.Sprintf("blockCount is from 1 to %d", maxFeeBlocks))
+		return jsonrpc.InvalidParams(fmt.Sprintf("blockCount has to be from 1 to %d", maxFeeBlocks))
 	}
 	newest, err := readSelector(p[1], "newestBlock")
 	if err != nil {
@@ -93,7 +93,7 @@ func readPercentiles(v value) ([]float64, error) {
 		return nil, nil
 	}
 	if v.kind() != '[' {
-		return nil, jsonrpc.InvalidParams("rewardPercentiles is an array")
+		return nil, jsonrpc.InvalidParams("rewardPercentiles has to be an array")
 	}
 	var list []float64
 	for elements := v.elements(); ; {
@@ -109,10 +109,10 @@ func readPercentiles(v value) ([]float64, error) {
 		}
 		p, err := strconv.ParseFloat(string(element), 64)
 		if err != nil || p < 0 || p > 100 {
-			return nil, jsonrpc.InvalidParams("a percentile is from 0 to 100")
+			return nil, jsonrpc.InvalidParams("a percentile has to be from 0 to 100")
 		}
 		if len(list) > 0 && p <= list[len(list)-1] {
-			return nil, jsonrpc.InvalidParams("percentiles ascend")
+			return nil, jsonrpc.InvalidParams("percentiles have to ascend")
 		}
 		list = append(list, p)
 	}

@@ -27,7 +27,7 @@ func newFilterID() (id filterID) {
 func readFilterID(v value) (id filterID, err error) {
 	text, ok := v.text()
 	if !ok {
-		return id, jsonrpc.InvalidParams("the filter id is a string")
+		return id, jsonrpc.InvalidParams("the filter id has to be a string")
 	}
 	if len(text) == 2+2*len(id) && text[0] == '0' && (text[1] == 'x' || text[1] == 'X') {
 		if _, err := hex.Decode(id[:], text[2:]); err == nil {

@@ -33,7 +33,7 @@ func readBetween(params value, least, most int) (positions, error) {
 	case params.kind() == '{':
 		members := params.members()
 		if _, _, any := members.next(); any {
-			return p, jsonrpc.InvalidParams("parameters are an array")
+			return p, jsonrpc.InvalidParams("parameters have to be an array")
 		}
 	default:
 		for elements := params.elements(); ; count++ {
@@ -77,7 +77,7 @@ type selector struct {
 func readSelector(v value, name string) (selector, error) {
 	text, ok := v.text()
 	if !ok {
-		return selector{}, jsonrpc.InvalidParams(name + " is a string: a quantity or a tag")
+		return selector{}, jsonrpc.InvalidParams(name + " has to be a string: a quantity or a tag")
 	}
 	switch string(text) {
 	case "latest":
@@ -93,7 +93,7 @@ func readSelector(v value, name string) (selector, error) {
 	}
 	number, err := hexenc.ParseQuantity(text)
 	if err != nil {
-		return selector{}, invalid(name, err)
+		return selector{}, invalid(name+" is neither a tag nor a quantity", err)
 	}
 	return selector{number: number}, nil
 }
@@ -102,7 +102,7 @@ func readSelector(v value, name string) (selector, error) {
 func readQuantity(v value, name string) (uint64, error) {
 	text, ok := v.text()
 	if !ok {
-		return 0, jsonrpc.InvalidParams(name + " is a string: a quantity")
+		return 0, jsonrpc.InvalidParams(name + " has to be a string: a quantity")
 	}
 	number, err := hexenc.ParseQuantity(text)
 	if err != nil {
@@ -115,7 +115,7 @@ func readQuantity(v value, name string) (uint64, error) {
 func readHash(v value, name string) (common.Hash, error) {
 	text, ok := v.text()
 	if !ok {
-		return common.Hash{}, jsonrpc.InvalidParams(name + " is a string: 32 bytes of hex")
+		return common.Hash{}, jsonrpc.InvalidParams(name + " has to be a string: 32 bytes of hex")
 	}
 	hash, err := hexenc.ParseHash(text)
 	if err != nil {
@@ -132,7 +132,7 @@ func readBool(v value, name string) (bool, error) {
 	case 'f':
 		return false, nil
 	}
-	return false, jsonrpc.InvalidParams(name + " is a boolean")
+	return false, jsonrpc.InvalidParams(name + " has to be a boolean")
 }
 
 // hashTextLength is the length of a 32-byte hash as text. Where a method takes hashes and
@@ -168,7 +168,7 @@ func readBlockName(v value) (name value, byHash bool, err error) {
 	case repeated:
 		return nil, false, jsonrpc.InvalidParams("a member of the block stands twice")
 	case byHash == present(number):
-		return nil, false, jsonrpc.InvalidParams("a block that is an object has either blockHash or blockNumber")
+		return nil, false, jsonrpc.InvalidParams("a block that is an object has to have either blockHash or blockNumber")
 	case byHash:
 		return hash, true, nil
 	}
@@ -194,7 +194,7 @@ type logQuery struct {
 func readLogQuery(v value, limits *Limits, filter *chain.LogFilter) (logQuery, error) {
 	filter.Addresses, filter.Topics = filter.Addresses[:0], filter.Topics[:0]
 	if v.kind() != '{' {
-		return logQuery{}, jsonrpc.InvalidParams("the filter is an object")
+		return logQuery{}, jsonrpc.InvalidParams("the filter has to be an object")
 	}
 	var (
 		from, to, hash, address, topics value
@@ -287,7 +287,7 @@ func readAddresses(v value, limit int, filter *chain.LogFilter) error {
 func appendAddress(v value, filter *chain.LogFilter) error {
 	text, ok := v.text()
 	if !ok {
-		return jsonrpc.InvalidParams("address is a string, 20 bytes of hex, or an array of them")
+		return jsonrpc.InvalidParams("address has to be a string, 20 bytes of hex, or an array of them")
 	}
 	address, err := hexenc.ParseAddress(text)
 	if err != nil {
@@ -301,7 +301,7 @@ func appendAddress(v value, filter *chain.LogFilter) error {
 // and so does a list with null in it, which execution clients allow.
 func readTopics(v value, limit int, filter *chain.LogFilter) error {
 	if v.kind() != '[' {
-		return jsonrpc.InvalidParams("topics is an array")
+		return jsonrpc.InvalidParams("topics has to be an array")
 	}
 	for elements := v.elements(); ; {
 		element, ok := elements.next()

@@ -27,7 +27,7 @@ func (r *request) answered() bool { return r.id != nil }
 // with a null id like anything else that is none.
 func decodeRequest(v value) request {
 	if v.kind() != '{' {
-		return request{id: nullID, fault: jsonrpc.InvalidRequest("a call is an object")}
+		return request{id: nullID, fault: jsonrpc.InvalidRequest("a call has to be an object")}
 	}
 	var (
 		r        request
@@ -63,7 +63,7 @@ func decodeRequest(v value) request {
 	badID := r.id != nil && r.id.kind() != '"' && !r.id.isNumber() && !r.id.isNull()
 	switch {
 	case badID:
-		r.fault = jsonrpc.InvalidRequest("an id is a string, a number or null")
+		r.fault = jsonrpc.InvalidRequest("an id has to be a string, a number or null")
 	case repeated:
 		r.fault = jsonrpc.InvalidRequest("a member stands twice")
 	case version == nil || !version.is(jsonrpc.Version):

@@ -80,7 +80,7 @@ func subscribe(c *call) error {
 // readKind reads the parameters of eth_subscribe: a kind, and one more value or none.
 func readKind(params value) (kind string, rest value, err error) {
 	if params == nil || params.kind() != '[' {
-		return "", nil, jsonrpc.InvalidParams("parameters are an array")
+		return "", nil, jsonrpc.InvalidParams("parameters have to be an array")
 	}
 	elements := params.elements()
 	first, ok := elements.next()
@@ -89,7 +89,7 @@ func readKind(params value) (kind string, rest value, err error) {
 	}
 	text, ok := first.text()
 	if !ok {
-		return "", nil, jsonrpc.InvalidParams("the kind of subscription is a string")
+		return "", nil, jsonrpc.InvalidParams("the kind of subscription has to be a string")
 	}
 	rest, ok = elements.next()
 	if _, more := elements.next(); ok && more {
@@ -134,7 +134,7 @@ func unsubscribe(c *call) error {
 	}
 	id, ok := p[0].text()
 	if !ok {
-		return jsonrpc.InvalidParams("the subscription is a string")
+		return jsonrpc.InvalidParams("the subscription has to be a string")
 	}
 	answer := "false"
 	if c.socket.remove(string(id)) {
