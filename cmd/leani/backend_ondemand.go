@@ -32,7 +32,7 @@ func (n *storedNode) openFetchedHistory(ctx context.Context) (*fetchedHistory, e
 	if n.settings.RPC.HistoricalMode != config.HistoricalOnDemand {
 		return nil, nil
 	}
-	log := n.log.With("component", "history on demand")
+	log := n.log.With("component", "on-demand")
 	limits := onDemandLimits(n.settings, n.memory)
 	temporary := onDemandTemporary(n.settings, limits.Requests)
 	h := &fetchedHistory{abilities: rpc.HistoryAbilities{MaximumBlocks: limits.Blocks}, requests: limits.Requests}

@@ -30,7 +30,8 @@ func newCommand(p *process) *cobra.Command {
 
 The log goes to standard error. Its filter has parts, separated by commas: a level for everything, and
 component=level for one component. Levels are trace, debug, info, warn, error and off; trace is debug.
-Components are engine (the store), history (blocks in it) and rpc (JSON-RPC). For example
+Components are engine (the store), history (blocks in it), sources (those of history while filling),
+on-demand (those of history while serving), live (the live source) and rpc (JSON-RPC). For example
 rpc=debug,warn.`,
 		Args:          noArguments,
 		SilenceErrors: true,

@@ -17,7 +17,15 @@ func newCompletion(a *app) *cobra.Command {
 
 For bash, put this into ~/.bashrc:
 
-    source <(leani completion bash)`,
+    source <(leani completion bash)
+
+For zsh, this into ~/.zshrc, below compinit:
+
+    source <(leani completion zsh)
+
+For fish, this into ~/.config/fish/config.fish:
+
+    leani completion fish | source`,
 		ValidArgs: shells,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 1 && slices.Contains(shells, args[0]) {

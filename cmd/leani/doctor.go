@@ -33,7 +33,11 @@ type doctorSettings struct {
 	Chain   string         `json:"chain"`
 	ChainID uint64         `json:"chainId"`
 	Sources []doctorSource `json:"sources"`
-	RPC     string         `json:"rpc"`
+	// Live is the kind of the live source; LivePath is the file of a scripted one.
+	Live      string `json:"live"`
+	LivePath  string `json:"livePath,omitempty"`
+	RPC       string `json:"rpc"`
+	WebSocket string `json:"webSocket"`
 	// HistoricalMode is what becomes of JSON-RPC requests for blocks that are not kept.
 	HistoricalMode config.HistoricalMode `json:"historicalMode"`
 }
@@ -101,7 +105,8 @@ func reportOf(path string, cfg *config.Config, err error) doctorReport {
 	}
 	r.Valid = true
 	r.Warnings = append(r.Warnings, cfg.Warnings...)
-	s := &doctorSettings{DataDir: cfg.DataDir, Chain: cfg.Chain.Name, ChainID: cfg.Chain.ChainID, RPC: cfg.RPC.HTTPBind.String(),
+	s := &doctorSettings{DataDir: cfg.DataDir, Chain: cfg.Chain.Name, ChainID: cfg.Chain.ChainID, Live: cfg.Sources.Live.Kind, LivePath: cfg.Sources.Live.Path,
+		RPC: cfg.RPC.HTTPBind.String(), WebSocket: cfg.RPC.WSBind.String(),
 		HistoricalMode: cfg.RPC.HistoricalMode}
 	for _, src := range sourcesInOrder(cfg) {
 		s.Sources = append(s.Sources, doctorSource{src.ID, string(src.Kind), src.Priority, string(src.Claim()), src.Place(), src.Folder})
@@ -118,6 +123,9 @@ func printSettings(a *app, cfg *config.Config) error {
 	fmt.Fprintf(&b, "  data      %s\n", cfg.DataDir)
 	for _, s := range sourcesInOrder(cfg) {
 		fmt.Fprintf(&b, "  history   %s: %s, priority %d, %s\n", s.ID, s.Kind, s.Priority, s.Place())
+	}
+	if live := cfg.Sources.Live; live.Path != "" {
+		fmt.Fprintf(&b, "  live      %s, %s\n", live.Kind, live.Path)
 	}
 	fmt.Fprintf(&b, "  JSON-RPC  http://%s\n", cfg.RPC.HTTPBind)
 	fmt.Fprintf(&b, "            ws://%s\n", cfg.RPC.WSBind)
