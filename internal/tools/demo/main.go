@@ -75,7 +75,7 @@ func (d *demo) run(ctx context.Context) error {
 		fmt.Println("\nThat was the demo. `make run` leaves the node running for your own questions.")
 		return n.stop(nil)
 	}
-	fmt.Printf("\nThe node answers at %s until you press Ctrl-C.\n", n.url)
+	fmt.Printf("\nThe node answers at %s, and WebSockets at %s, until you press Ctrl-C.\n", n.url, n.ws)
 	return n.wait(ctx)
 }
 

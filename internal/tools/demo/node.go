@@ -40,7 +40,8 @@ func (d *demo) leani(ctx context.Context, args ...string) error {
 
 // runningNode is a leani serve process.
 type runningNode struct {
-	url    string
+	url    string // of JSON-RPC over HTTP
+	ws     string // of WebSockets
 	cmd    *exec.Cmd
 	exited chan error // receives once
 }
@@ -59,13 +60,14 @@ func (d *demo) serve(ctx context.Context) (*runningNode, error) {
 		return nil, err
 	}
 	n := &runningNode{cmd: cmd, exited: make(chan error, 1)}
-	listening := make(chan string, 1)
+	listening := make(chan [2]string, 1)
 	go func() { // ends with the process
 		readLog(log, listening)
 		n.exited <- cmd.Wait()
 	}()
 	select {
-	case n.url = <-listening:
+	case urls := <-listening:
+		n.url, n.ws = urls[0], urls[1]
 		return n, nil
 	case err := <-n.exited:
 		return nil, fmt.Errorf("leani serve ended before it listened: %w", err)
@@ -76,20 +78,23 @@ func (d *demo) serve(ctx context.Context) (*runningNode, error) {
 	}
 }
 
-// readLog shows the errors of the node's log, and sends the first URL it listens on.
-func readLog(log io.Reader, listening chan<- string) {
+// readLog shows the errors of the node's log, and sends the first two URLs it listens on.
+func readLog(log io.Reader, listening chan<- [2]string) {
 	lines := bufio.NewScanner(log)
 	lines.Buffer(nil, 1<<20)
-	announced := false
+	var urls [2]string
+	announced := 0
 	for lines.Scan() {
 		var record struct{ Level, Msg, URL string }
 		if err := json.Unmarshal(lines.Bytes(), &record); err != nil || record.Level == "ERROR" {
 			fmt.Println(lines.Text())
 			continue
 		}
-		if record.Msg == "listening" && !announced {
-			listening <- record.URL
-			announced = true
+		if record.Msg == "listening" && announced < len(urls) {
+			urls[announced] = record.URL
+			if announced++; announced == len(urls) {
+				listening <- urls
+			}
 		}
 	}
 	_, _ = io.Copy(io.Discard, log) // the pipe must not fill up
