@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"sync"
 )
@@ -98,6 +99,16 @@ func (t *Temporary) open() (*os.File, error) {
 		return nil, errors.Join(err, file.Close())
 	}
 	return file, nil
+}
+
+// WriteAt writes. The error names the directory: the file has no name any more.
+func (f *temporaryFile) WriteAt(b []byte, offset int64) (int, error) {
+	n, err := f.File.WriteAt(b, offset)
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		err = &fs.PathError{Op: path.Op, Path: f.space.dir, Err: path.Err}
+	}
+	return n, err
 }
 
 // settle cuts the file to its size, beyond which a longer attempt may have written, and gives back what
