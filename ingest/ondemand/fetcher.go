@@ -81,6 +81,7 @@ func New(o Options) (*Fetcher, error) {
 		},
 	}
 	f.context, f.cancel = context.WithCancel(context.Background())
+	f.files.life, f.files.longest, f.files.running, f.files.panicked = f.context, o.Limits.Time, &f.running, f.panicked
 	for range o.Limits.Requests {
 		f.places <- nil // made when it is needed
 	}
@@ -283,11 +284,16 @@ func (f *Fetcher) note(s *source, request Request, err error, hurried bool) {
 func (f *Fetcher) protected(ctx context.Context, p *place, s *source, request Request, r Reader) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			f.options.Logger.Error("panic while history was read on demand", "source", s.ID, "panic", v, "stack", string(debug.Stack()))
+			f.panicked(s.ID, v)
 			err = fmt.Errorf("panic: %v", v)
 		}
 	}()
 	return f.attempt(ctx, p, s, request, r)
+}
+
+// panicked logs a panic, which is being recovered from.
+func (f *Fetcher) panicked(id string, v any) {
+	f.options.Logger.Error("panic while history was read on demand", "source", id, "panic", v, "stack", string(debug.Stack()))
 }
 
 // attempt reads all blocks from one source, again when another list of its files was read meanwhile.
@@ -324,7 +330,9 @@ func (f *Fetcher) readFile(ctx context.Context, s *source, e ingest.Extent, st *
 	limits := ingest.Limits{
 		BatchBytes: int(l.BlockBytes), BlockBytes: l.BlockBytes, MemoryBytes: 2 * l.BlockBytes, Reads: ingest.NewGate(l.Reads),
 	}
-	file, err := f.files.get(ctx, fileKey{s, e.File}, e.Digest, func() (ingest.File, error) { return s.openFile(ctx, e.File, limits) })
+	file, err := f.files.get(ctx, fileKey{s, e.File}, e.Digest, func(ctx context.Context) (ingest.File, error) {
+		return s.openFile(ctx, e.File, limits)
+	})
 	if err != nil {
 		return err
 	}

@@ -477,6 +477,9 @@ func TestOpenFiles(t *testing.T) {
 	if s.open != 3 || most != 2 || copies.open != 2 {
 		t.Errorf("%d open, %d copies, %d at most", s.open, copies.open, most)
 	}
+	if n, m := len(f.files.entries), len(g.files.entries); n != 3 || m > 3 { // what is not open is forgotten
+		t.Errorf("%d and %d files are known", n, m)
+	}
 	if err := g.Fetch(t.Context(), request(span(95, 97)), new(collector)); err != nil {
 		t.Fatal(err)
 	}
@@ -494,6 +497,12 @@ func TestOpenFiles(t *testing.T) {
 	now = now.Add(badFor)
 	if err := g.Fetch(t.Context(), request(span(31, 32)), new(collector)); err != nil {
 		t.Error(err)
+	}
+	if err := g.Close(); err != nil {
+		t.Error(err)
+	}
+	if n := len(g.files.entries); n > 0 {
+		t.Errorf("%d files are known", n)
 	}
 }
 

@@ -45,11 +45,17 @@ type fileCache struct {
 	copies int // how many copied files may be open
 	now    func() time.Time
 
-	copying chan struct{} // capacity 1: held by who makes a copy
+	life     context.Context // of transfers
+	longest  time.Duration   // that a transfer may take
+	running  *sync.WaitGroup // counts transfers, which are begun by who is counted
+	panicked func(id string, v any)
+	copying  chan struct{} // capacity 1: held by the transfer that runs
 
-	mu      sync.Mutex
-	entries map[fileKey]*fileEntry // guarded by mu
-	clock   uint64                 // counts uses; guarded by mu
+	mu       sync.Mutex
+	entries  map[fileKey]*fileEntry // guarded by mu
+	clock    uint64                 // counts uses; guarded by mu
+	transfer *transfer              // that runs, nil if none does; guarded by mu
+	wanting  int                    // how many wait to begin one; guarded by mu
 }
 
 type fileKey struct {
@@ -57,16 +63,18 @@ type fileKey struct {
 	name   string
 }
 
-// fileEntry is what is known of one file of a source.
+// fileEntry is what is known of one file of a source. It is dropped when nobody has to do with it and nothing is known.
 type fileEntry struct {
 	turn chan struct{} // capacity 1: held by who opens and proves
 
-	file *provedFile // nil when it is not open; guarded by the cache's mu
+	file  *provedFile // nil when it is not open; guarded by the cache's mu
+	users int         // who have or want the turn; guarded by the cache's mu
 
-	// Of the last proof that failed; guarded by turn.
+	// Of the last proof that failed; guarded by turn, and by the cache's mu while there are no users.
 	bad      error
 	badID    identity
 	badUntil time.Time // of a copied file, of which the system knows nothing
+	untold   bool      // no request has met it yet
 }
 
 // provedFile is an open file whose content was proved.
@@ -84,14 +92,21 @@ const badFor = time.Minute
 
 // get gives a file that was proved against a digest, and that the caller puts back. open opens it and must not be called twice at
 // a time.
-func (c *fileCache) get(ctx context.Context, key fileKey, digest [32]byte, open func() (ingest.File, error)) (*provedFile, error) {
+func (c *fileCache) get(ctx context.Context, key fileKey, digest [32]byte, open func(context.Context) (ingest.File, error)) (*provedFile, error) {
 	e := c.entry(key)
 	select {
 	case e.turn <- struct{}{}:
 	case <-ctx.Done():
+		c.leave(key, e)
 		return nil, ctx.Err()
 	}
-	defer func() { <-e.turn }()
+	turn := true // false: the transfer has it
+	defer func() {
+		if turn {
+			<-e.turn
+			c.leave(key, e)
+		}
+	}()
 
 	var id identity
 	if !key.source.Copied {
@@ -105,23 +120,24 @@ func (c *fileCache) get(ctx context.Context, key fileKey, digest [32]byte, open 
 		return f, nil
 	}
 	if e.bad != nil && id == e.badID && (!key.source.Copied || c.now().Before(e.badUntil)) {
+		if e.untold {
+			e.untold = false
+			return nil, e.bad
+		}
 		return nil, &rememberedError{e.bad}
 	}
 	e.bad = nil
 	if key.source.Copied {
-		// One copy is made at a time, so that the room which is made for it is there.
-		select {
-		case c.copying <- struct{}{}:
-		case <-ctx.Done():
-			return nil, ctx.Err()
+		if err := c.enterCopying(ctx); err != nil {
+			return nil, err
 		}
-		defer func() { <-c.copying }()
-		c.trim(c.idle, c.copies-1)
+		turn = false
+		return c.copy(ctx, key, id, e, open)
 	}
 	f, err := c.prove(ctx, key, id, open)
 	if err != nil {
 		if ctx.Err() == nil && reasonOf(err) != Failed {
-			e.bad, e.badID, e.badUntil = err, id, c.now().Add(badFor)
+			e.bad, e.badID = err, id
 		}
 		return nil, err
 	}
@@ -173,7 +189,23 @@ func (c *fileCache) entry(key fileKey) *fileEntry {
 		e = &fileEntry{turn: make(chan struct{}, 1)}
 		c.entries[key] = e
 	}
+	e.users++
 	return e
+}
+
+// leave is the end of what a user has to do with an entry.
+func (c *fileCache) leave(key fileKey, e *fileEntry) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e.users--
+	c.drop(key, e)
+}
+
+// drop forgets an entry that says nothing. mu is held.
+func (c *fileCache) drop(key fileKey, e *fileEntry) {
+	if e.users == 0 && e.file == nil && (e.bad == nil || key.source.Copied && !c.now().Before(e.badUntil)) {
+		delete(c.entries, key)
+	}
 }
 
 // take gives the open file of an entry if it is still the one with the identity.
@@ -198,8 +230,8 @@ func (c *fileCache) take(e *fileEntry, id identity) *provedFile {
 }
 
 // prove opens and proves a file.
-func (c *fileCache) prove(ctx context.Context, key fileKey, id identity, open func() (ingest.File, error)) (*provedFile, error) {
-	file, err := open()
+func (c *fileCache) prove(ctx context.Context, key fileKey, id identity, open func(context.Context) (ingest.File, error)) (*provedFile, error) {
+	file, err := open(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -242,6 +274,7 @@ func (c *fileCache) trim(idle, copies int) {
 		for key, e := range c.entries {
 			f := e.file
 			if f == nil {
+				c.drop(key, e)
 				continue
 			}
 			if key.source.Copied {
