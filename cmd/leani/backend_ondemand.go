@@ -114,12 +114,12 @@ func (n *storedNode) checkChain(b *chain.Block) error {
 	return s.checkSigned(b)
 }
 
-// threads is how many threads of low priority fetch at a time.
+// threads is how many threads of low priority are busy at a time.
 func (h *fetchedHistory) threads() int {
 	if h == nil {
 		return 0
 	}
-	return h.requests
+	return ondemand.Threads(h.requests)
 }
 
 // close ends what is being fetched.

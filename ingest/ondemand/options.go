@@ -52,6 +52,10 @@ func (l Limits) Within(memory int64) Limits {
 // that nobody reads before it fetches another.
 func TemporaryFiles(requests int) int { return requests }
 
+// Threads is how many threads of low priority n requests at a time may keep busy: besides theirs one that makes a copy, and one that
+// looks for damage.
+func Threads(requests int) int { return requests + 2 }
+
 // Source is a history source.
 type Source struct {
 	ingest.Candidate
