@@ -77,7 +77,11 @@ func openSourceTrying(ctx context.Context, c *config.Config, entry *config.Histo
 			return nil, err
 		}
 		mirror.Fetching = func(file string, bytes int64) {
-			log.Info("fetching era file", "source", entry.ID, "file", file, "bytes", bytes)
+			log := log.With("source", entry.ID, "file", file)
+			if bytes > 0 { // else the server has not said
+				log = log.With("bytes", bytes)
+			}
+			log.Info("fetching era file")
 		}
 		return &mirrorSource{mirror}, nil
 	}
