@@ -15,7 +15,7 @@ func newCompletion(a *app) *cobra.Command {
 		Short: "Print a completion script for a shell",
 		Long: `Print a completion script for a shell.
 
-For bash, put this into ~/.bashrc:
+For bash, with the package bash-completion installed, put this into ~/.bashrc:
 
     source <(leani completion bash)
 
