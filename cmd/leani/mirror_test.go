@@ -119,7 +119,8 @@ func TestHoleOfGuessedFiles(t *testing.T) {
 		{chain.Range{From: 6, To: 8}, "era folder http://mirror/: no file holds block 5; the folder holds blocks 6 to 7: do that; fetch: the server answers 500"},
 	} {
 		err := explainHole(hole, "do that", []era.Entry{{Range: c.held}})
-		if err.Error() != c.want || !errors.Is(err, cause) {
+		var kept *era.HoleError
+		if err.Error() != c.want || !errors.Is(err, cause) || !errors.As(err, &kept) {
 			t.Errorf("got %v\nwant %s", err, c.want)
 		}
 	}

@@ -198,7 +198,8 @@ func (e *holeError) guessed() bool {
 	})
 }
 
-// Unwrap gives the error of the source. error { return e.HoleError }
+// Unwrap gives the error of the source.
+func (e *holeError) Unwrap() error { return e.HoleError }
 
 // explainHole adds what the source holds to an error about missing blocks.
 func explainHole(err error, advice string, entries []era.Entry) error {
