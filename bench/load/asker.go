@@ -98,7 +98,7 @@ func (a *asker) checkTip(ctx context.Context, t *tip) error {
 // post sends a body and sums up the answer; its length is negative when it is a documented limit.
 func (a *asker) post(ctx context.Context, class string, body []byte) (sum xxh3.Uint128, n int, err error) {
 	result := &a.result[a.run.half.Load()]
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, a.run.node.http, bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, a.run.node.process.HTTP, bytes.NewReader(body))
 	if err != nil {
 		return sum, 0, err
 	}

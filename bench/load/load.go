@@ -162,7 +162,7 @@ func (r *run) serve(ctx context.Context) (*Report, error) {
 	if err := r.node.serve(ctx); err != nil {
 		return report, err
 	}
-	report.MemoryEmpty = bench.MemoryOf(r.node.cmd.Process.Pid)
+	report.MemoryEmpty = bench.MemoryOf(r.node.process.PID())
 	watchers, err := r.connect(ctx)
 	if err != nil {
 		return report, err
@@ -172,7 +172,7 @@ func (r *run) serve(ctx context.Context) (*Report, error) {
 			_ = w.conn.Close()
 		}
 	}()
-	report.MemorySockets = bench.MemoryOf(r.node.cmd.Process.Pid)
+	report.MemorySockets = bench.MemoryOf(r.node.process.PID())
 
 	before, begin := r.node.usage(), time.Now()
 	var watching, asking, misfits sync.WaitGroup

@@ -97,7 +97,7 @@ func ending(conn *websocket.Conn) (string, error) {
 
 // stalledSocket is told much, reads nothing until the context ends, and has to be cut off by then.
 func (r *run) stalledSocket(ctx context.Context) {
-	conn, err := greedy(ctx, r.node.ws, nil)
+	conn, err := greedy(ctx, r.node.process.WebSocket, nil)
 	if err != nil {
 		r.misfit(ctx, err)
 		return
@@ -109,7 +109,7 @@ func (r *run) stalledSocket(ctx context.Context) {
 
 // slowSocket is told more than it reads, and has to be cut off.
 func (r *run) slowSocket(ctx context.Context) {
-	conn, err := greedy(ctx, r.node.ws, ctx)
+	conn, err := greedy(ctx, r.node.process.WebSocket, ctx)
 	if err != nil {
 		r.misfit(ctx, err)
 		return
@@ -136,7 +136,7 @@ func (r *run) ended(what string, conn *websocket.Conn) {
 
 // stalledAsker asks for a large answer over HTTP and reads nothing of it for longer than the node waits, again and again.
 func (r *run) stalledAsker(ctx context.Context, q *expected) {
-	target, err := url.Parse(r.node.http)
+	target, err := url.Parse(r.node.process.HTTP)
 	if err != nil {
 		r.fail(err)
 		return

@@ -1,11 +1,9 @@
 package load
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -13,11 +11,11 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
 	"github.com/leani-go/leani/bench"
+	"github.com/leani-go/leani/internal/served"
 )
 
 // patience is how long a run waits for what is sure to come, so that a broken node ends it.
@@ -26,13 +24,8 @@ const patience = 2 * time.Minute
 // node is a `leani serve` in a folder of its own.
 type node struct {
 	program, dir string
-	http, ws     string // URLs
-	cmd          *exec.Cmd
+	process      *served.Process // nil before it listens
 	script       *os.File
-	exited       chan struct{} // closed once the process has ended
-
-	mu  sync.Mutex
-	log bytes.Buffer
 }
 
 const settingsFile = "leani.toml"
@@ -88,75 +81,27 @@ func (n *node) run(ctx context.Context, args ...string) error {
 }
 
 // serve starts the process and waits until it listens.
-func (n *node) serve(ctx context.Context) error {
-	n.cmd = n.command(context.WithoutCancel(ctx), "--log-format", "json", "serve")
-	stderr, err := n.cmd.StderrPipe()
-	if err == nil {
-		err = n.cmd.Start()
-	}
+func (n *node) serve(ctx context.Context) (err error) {
+	n.process, err = served.Start(n.command(context.WithoutCancel(ctx), "--log-format", "json", "serve"), patience)
 	if err != nil {
 		return err
-	}
-	n.exited = make(chan struct{})
-	listening := make(chan string, 2)
-	go func() { // ends with the process
-		defer close(n.exited)
-		lines := bufio.NewScanner(stderr)
-		lines.Buffer(nil, 1<<20)
-		for lines.Scan() {
-			n.mu.Lock()
-			n.log.Write(append(lines.Bytes(), '\n'))
-			n.mu.Unlock()
-			var record struct{ Msg, URL string }
-			if json.Unmarshal(lines.Bytes(), &record) == nil && record.Msg == "listening" {
-				listening <- record.URL
-			}
-		}
-		_ = n.cmd.Wait() // stop looks at the state
-	}()
-	for n.http == "" || n.ws == "" {
-		select {
-		case url := <-listening:
-			if strings.HasPrefix(url, "ws") {
-				n.ws = url
-			} else {
-				n.http = url
-			}
-		case <-n.exited:
-			return fmt.Errorf("serve ended before it listened\n%s", n.logged())
-		case <-time.After(patience):
-			return errors.New("serve does not listen")
-		}
 	}
 	n.script, err = os.OpenFile(filepath.Join(n.dir, "events.jsonl"), os.O_WRONLY, 0)
 	return err
 }
 
-func (n *node) logged() string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.log.String()
-}
-
 // stop ends the process, which has to end well and must not have reported a failure.
 func (n *node) stop() error {
-	if n.cmd == nil || n.cmd.Process == nil {
+	if n.process == nil {
 		return nil
 	}
 	var err error
 	if n.script != nil {
 		err = n.script.Close()
 	}
-	err = errors.Join(err, n.cmd.Process.Signal(os.Interrupt))
-	select {
-	case <-n.exited:
-	case <-time.After(patience):
-		err = errors.Join(errors.New("serve does not end"), n.cmd.Process.Kill())
-		<-n.exited
-	}
-	log := n.logged()
-	if code := n.cmd.ProcessState.ExitCode(); code != 0 || strings.Contains(log, `"level":"ERROR"`) {
-		err = errors.Join(err, fmt.Errorf("serve ended with code %d\n%s", code, log))
+	err = errors.Join(err, n.process.Stop(patience))
+	if log := n.process.Log(); err != nil || strings.Contains(log, `"level":"ERROR"`) {
+		err = errors.Join(err, fmt.Errorf("log of the node:\n%s", log))
 	}
 	return err
 }
@@ -169,5 +114,5 @@ type usage struct {
 
 // usage reads what the process has used so far.
 func (n *node) usage() usage {
-	return usage{peak: bench.PeakMemoryOf(n.cmd.Process.Pid), processor: bench.ProcessorTimeOf(n.cmd.Process.Pid)}
+	return usage{peak: bench.PeakMemoryOf(n.process.PID()), processor: bench.ProcessorTimeOf(n.process.PID())}
 }

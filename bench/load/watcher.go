@@ -51,7 +51,7 @@ const subscribeBatch = 64
 
 // newWatcher connects and makes the subscriptions.
 func newWatcher(ctx context.Context, r *run, number int) (*watcher, error) {
-	conn, err := dial(ctx, r.node.ws, 32<<10)
+	conn, err := dial(ctx, r.node.process.WebSocket, 32<<10)
 	if err != nil {
 		return nil, err
 	}

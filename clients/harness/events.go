@@ -93,7 +93,7 @@ func (n *Node) await(b *Block) {
 			if h.Hash() == b.Hash() {
 				return
 			}
-		case <-n.exited:
+		case <-n.process.Exited:
 			n.tb.Fatalf("the node ended before block %d was applied", b.NumberU64())
 		case <-time.After(Patience):
 			n.tb.Fatalf("block %d is not applied", b.NumberU64())

@@ -1,10 +1,8 @@
 package harness
 
 import (
-	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -12,13 +10,13 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/rpc"
+
+	"github.com/leani-go/leani/internal/served"
 )
 
 // Options say what Start starts.
@@ -39,13 +37,9 @@ type Node struct {
 	chain   *Chain
 	dir     string
 	program string
-	cmd     *exec.Cmd
-	exited  chan struct{} // closed once the process has ended
+	process *served.Process
 	script  *os.File
 	heads   chan *types.Header
-
-	mu  sync.Mutex
-	log bytes.Buffer
 }
 
 // Start makes a node that has blocks of a chain as history and follows a script that is empty so far: Apply,
@@ -53,7 +47,7 @@ type Node struct {
 func Start(c *Chain, o Options) *Node {
 	tb := c.tb
 	tb.Helper()
-	n := &Node{tb: tb, chain: c, dir: tb.TempDir(), program: binary.path(tb), exited: make(chan struct{}), heads: make(chan *types.Header, 1<<12)}
+	n := &Node{tb: tb, chain: c, dir: tb.TempDir(), program: binary.path(tb), heads: make(chan *types.Header, 1<<12)}
 	n.configure(o)
 	n.run("history", "fill", "--from-block", fmt.Sprint(o.First), "--to-block", fmt.Sprint(o.Filled-1))
 	n.serve()
@@ -66,11 +60,7 @@ func Start(c *Chain, o Options) *Node {
 }
 
 // Log is what the node has logged so far.
-func (n *Node) Log() string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.log.String()
-}
+func (n *Node) Log() string { return n.process.Log() }
 
 // configure writes settings, and the chain's file and the script beside them.
 func (n *Node) configure(o Options) {
@@ -126,46 +116,12 @@ func (n *Node) run(args ...string) {
 // serve starts the process, waits for both listeners, and subscribes to heads.
 func (n *Node) serve() {
 	n.tb.Helper()
-	cmd := n.command("--log-format", "json", "serve")
-	stderr, err := cmd.StderrPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
+	p, err := served.Start(n.command("--log-format", "json", "serve"), Patience)
 	if err != nil {
 		n.tb.Fatal(err)
 	}
-	n.cmd = cmd
-	listening := make(chan string, 2)
-	go func() { // ends with the process
-		defer close(n.exited)
-		lines := bufio.NewScanner(stderr)
-		lines.Buffer(nil, 1<<20)
-		for lines.Scan() {
-			n.mu.Lock()
-			n.log.Write(append(lines.Bytes(), '\n'))
-			n.mu.Unlock()
-			var record struct{ Msg, URL string }
-			if json.Unmarshal(lines.Bytes(), &record) == nil && record.Msg == "listening" {
-				listening <- record.URL
-			}
-		}
-		_ = cmd.Wait() // stop looks at the state
-	}()
+	n.process, n.HTTP, n.WebSocket = p, p.HTTP, p.WebSocket
 	n.tb.Cleanup(n.stop)
-	for n.HTTP == "" || n.WebSocket == "" {
-		select {
-		case url := <-listening:
-			if strings.HasPrefix(url, "ws") {
-				n.WebSocket = url
-			} else {
-				n.HTTP = url
-			}
-		case <-n.exited:
-			n.tb.Fatalf("serve ended before it listened\n%s", n.Log())
-		case <-time.After(Patience):
-			n.tb.Fatalf("serve does not listen\n%s", n.Log())
-		}
-	}
 	if n.script, err = os.OpenFile(filepath.Join(n.dir, "events.jsonl"), os.O_WRONLY, 0); err != nil {
 		n.tb.Fatal(err)
 	}
@@ -186,20 +142,7 @@ func (n *Node) stop() {
 	if n.script != nil {
 		_ = n.script.Close() // a read of a pipe ends with its writer
 	}
-	select {
-	case <-n.exited:
-		n.tb.Errorf("the node ended by itself: %s", n.cmd.ProcessState)
-		return
-	default:
-	}
-	err := n.cmd.Process.Signal(os.Interrupt)
-	select {
-	case <-n.exited:
-		if n.cmd.ProcessState.ExitCode() != 0 {
-			n.tb.Errorf("the node ended with %s", n.cmd.ProcessState)
-		}
-	case <-time.After(Patience):
-		n.tb.Errorf("the node does not end: %v", errors.Join(err, n.cmd.Process.Kill()))
-		<-n.exited
+	if err := n.process.Stop(Patience); err != nil {
+		n.tb.Error(err)
 	}
 }

@@ -129,6 +129,7 @@ var rules = []rule{
 	{module + "internal/shareddata", []string{"internal/chainfixture", "clients"}, true, "test data is for tests"},
 	{module + "internal/chainfixture", nil, true, "test data is for tests"},
 	{module + "internal/announced", nil, true, "lies are for tests"},
+	{module + "internal/served", []string{"bench", "clients"}, true, "a node starts no nodes"},
 
 	{"github.com/cockroachdb/pebble/v2", []string{"=engine"}, false, "engine is the store; nobody else sees Pebble's types, options or errors"},
 	{"github.com/cockroachdb/pebble/v2/vfs/...", []string{"engine", "segments"}, true, "files are reached through the file system that the store was given"},
