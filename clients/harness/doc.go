@@ -10,6 +10,6 @@
 //     with other logs and recomputed roots is as good as any.
 //   - NodeModules and Session: the npm packages of a folder, and a process that speaks JSON lines with the test.
 //
-// Everything waits for what has to happen, bounded by Patience, and never for time to pass. Nothing here is part of the
-// node; only tests import it.
+// Everything waits for what has to happen, bounded by Patience. Session.Waits alone waits for a moment, for tests that go on until a client
+// says something; none depends on how long that takes. Nothing here is part of the node; only tests import it.
 package harness
