@@ -104,7 +104,7 @@ func (c *fileCache) copy(ctx context.Context, key fileKey, id identity, e *fileE
 	if c.wanting > 0 || !errors.Is(ctx.Err(), context.DeadlineExceeded) { // who has gone has no use for it
 		cancel()
 	}
-	return nil, ctx.Err()
+	return nil, fmt.Errorf("the copy of %s is not finished: %w", key.name, ctx.Err())
 }
 
 // proveCopy opens and proves a file; a panic is a failure of the source.
