@@ -103,6 +103,22 @@ func UnavailableLogs(first, last uint64) *Error {
 	return &Error{Code: CodeUnavailable, Message: MessageUnavailable, Data: data}
 }
 
+// UnavailableHistoryRange answers a log query of which history on demand takes too many blocks: more than the limit are missing.
+// It proposes the blocks from first to last, of which no more are, as TooManyLogs does for too many logs.
+func UnavailableHistoryRange(limit, first, last uint64) *Error {
+	data := append(unavailableData(ReasonHistoryRange), ',')
+	data = append(appendMembers(data, "from", first, "to", last), `,"limit":`...)
+	return &Error{Code: CodeUnavailable, Message: MessageUnavailable, Data: append(strconv.AppendUint(data, limit, 10), '}')}
+}
+
+// NoHistorySourceForLogs answers a log query that needs blocks which neither the node nor a history source holds; first and last
+// bound the first run that the node misses.
+func NoHistorySourceForLogs(first, last uint64) *Error {
+	data := append(unavailableData(ReasonNoHistorySource), `,"missing":`...)
+	data = append(appendBounds(data, "fromBlock", first, "toBlock", last), "}}"...)
+	return &Error{Code: CodeUnavailable, Message: MessageUnavailable, Data: data}
+}
+
 // FilterNotFound answers a poll of a filter that was never installed, was uninstalled or expired, with code and
 // text of go-ethereum.
 func FilterNotFound() *Error {

@@ -25,6 +25,8 @@ func TestErrors(t *testing.T) {
 		{Unavailable(ReasonPendingBlock), `{"code":-32004,"message":"Data unavailable","data":{"reason":"pending_block_unavailable","retryable":false}}`},
 		{UnavailableMethod(ReasonFeeHistory, FeeHistory), `{"code":-32004,"message":"Data unavailable","data":{"reason":"raw_execution_material_not_retained","retryable":false,"method":"eth_feeHistory"}}`},
 		{UnavailableLogs(0, 255), `{"code":-32004,"message":"Data unavailable","data":{"reason":"requested_range_outside_recent_window","retryable":false,"missing":{"fromBlock":"0x0","toBlock":"0xff"}}}`},
+		{UnavailableHistoryRange(1024, 16, 1039), `{"code":-32004,"message":"Data unavailable","data":{"reason":"historical_request_range_exceeded","retryable":false,"from":"0x10","to":"0x40f","limit":1024}}`},
+		{NoHistorySourceForLogs(1, 2), `{"code":-32004,"message":"Data unavailable","data":{"reason":"no_viable_historical_source","retryable":false,"missing":{"fromBlock":"0x1","toBlock":"0x2"}}}`},
 		{Busy("too many calls at once", 2), `{"code":-32005,"message":"rate limited: too many calls at once","data":{"reason":"concurrency_limit_exceeded","limit":2}}`},
 		{LimitExceeded("x.", ReasonRequestSize, 1048576), `{"code":-32005,"message":"x.","data":{"reason":"request_size_limit_exceeded","limit":1048576}}`},
 		{TooManyLogs(10000, 0, 4095), `{"code":-32005,"message":"query returned more than 10000 results. Try with this block range [0x0, 0xfff].","data":{"from":"0x0","to":"0xfff","limit":10000}}`},

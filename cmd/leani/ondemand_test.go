@@ -113,6 +113,10 @@ func TestOnDemand(t *testing.T) {
 			t.Errorf("%s %s: got %+v, %v, want %s", refused.method, refused.params, r, err, refused.reason)
 		}
 	}
+	hinted, err := asking.call("eth_getLogs", fmt.Sprintf(`[{"fromBlock":"0x10","toBlock":"%#x"}]`, last.To-1))
+	if err != nil || hinted.Error == nil || !strings.HasSuffix(string(hinted.Error.Data), `"from":"0x10","to":"0x40f","limit":1024}`) {
+		t.Errorf("got %+v, %v, want a range of 1,024 blocks", hinted, err)
+	}
 	full.stopped(fullServer)
 	part.stopped(partServer)
 	if after := part.contents(); after != before {

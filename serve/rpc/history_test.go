@@ -62,7 +62,12 @@ func callsOf(number uint64) []string {
 
 func wantReason(t *testing.T, s *testServer, call, reason string, retryable bool) {
 	t.Helper()
-	want := fmt.Sprintf(`"error":{"code":-32004,"message":"Data unavailable","data":{"reason":%q,"retryable":%t}}`, reason, retryable)
+	want := fmt.Sprintf(`"error":{"code":-32004,"message":"Data unavailable","data":{"reason":%q,"retryable":%t`, reason, retryable)
+	if reason == jsonrpc.ReasonNoHistorySource && strings.Contains(call, jsonrpc.GetLogs) {
+		want += `,"missing":{"fromBlock":`
+	} else {
+		want += "}}"
+	}
 	if got := s.post(call); !strings.Contains(got, want) {
 		t.Errorf("%s\ngot  %s\nwant %s", call, got, want)
 	}

@@ -49,7 +49,8 @@ func (c *call) fetchLogs(query *logQuery, blocks chain.Range, hash anchor) error
 		}
 	}
 	f := fetch{call: c, parts: chain.PartReceipts | chain.PartTransactionHashes, hash: hash, restart: m.restart, answer: m.gather}
-	err := f.run(missing(blocks, coverage))
+	runs := missing(blocks, coverage)
+	err := c.hintAt(f.run(runs), blocks.From, runs)
 	if m.over = errors.Is(err, errEnough); err != nil && !m.over {
 		return err
 	}

@@ -83,6 +83,37 @@ func (f *fetch) run(runs []chain.Range) error {
 	return nil
 }
 
+// hintAt adds to the failure of a log query from a block on, of which runs were missing, which part of it may succeed, or what nobody
+// has.
+func (c *call) hintAt(err error, from uint64, runs []chain.Range) error {
+	var failure *HistoryError
+	if !errors.As(err, &failure) {
+		return err
+	}
+	switch limit := c.history.Abilities().MaximumBlocks; {
+	case failure.Reason == jsonrpc.ReasonHistoryRange:
+		if last, ok := lastWithin(limit, from, runs); ok {
+			return jsonrpc.UnavailableHistoryRange(limit, from, last)
+		}
+	case failure.Reason == jsonrpc.ReasonNoHistorySource:
+		return jsonrpc.NoHistorySourceForLogs(runs[0].From, runs[0].To-1)
+	}
+	return err
+}
+
+// lastWithin gives the last block up to which no more than limit blocks from a block on are missing. It returns false where that
+// leaves nothing, or everything.
+func lastWithin(limit, from uint64, runs []chain.Range) (last uint64, ok bool) {
+	for _, r := range runs {
+		if r.Len() > limit {
+			end := r.From + limit
+			return end - 1, end > from
+		}
+		limit -= r.Len()
+	}
+	return 0, false
+}
+
 // gapOf finds out what the view knows of the hashes beside a run.
 func (f *fetch) gapOf(r chain.Range) (g gap, err error) {
 	g.Range = r
