@@ -163,8 +163,7 @@ func (s *Snapshot) HotRange() chain.Range { return s.catalog.hot.span() }
 // HotBytes counts the keys and values of the parts of all hot blocks.
 func (s *Snapshot) HotBytes() int64 { return s.catalog.hot.bytes }
 
-// Mark is the newest block that has reached a level of finality. It is, or was, a canonical block of the
-// hot tier; by now it may be sealed, or not retained any more.
+// Mark is the newest block that has reached a level of finality. It is, or was, a canonical block that is retained.
 func (s *Snapshot) Mark(level FinalityLevel) (chain.BlockRef, bool) {
 	return s.catalog.hot.mark(level)
 }

@@ -269,3 +269,38 @@ func FuzzHotValues(f *testing.F) {
 		}
 	})
 }
+
+// A mark may name a block of a file, with the hashes at the ends of the file; a block that no file holds may not be marked.
+func TestMarkOfFile(t *testing.T) {
+	fs := vfs.NewMem()
+	e := mustOpen(t, testOptions(fs))
+	mustCommit(t, e, nil, mustPending(t, e, KindData, 0, 2, 6))
+	row := rowAt(t, e, KindData, 0, 2)
+	first, last := chain.BlockRef{Number: 2, Hash: row.FirstHash, ParentHash: row.ParentHash}, chain.BlockRef{Number: 5, Hash: row.LastHash}
+	inside := chain.BlockRef{Number: 4, Hash: common.Hash{4}}
+	for name, r := range map[string]chain.BlockRef{
+		"another first block": {Number: 2, Hash: common.Hash{1}, ParentHash: row.ParentHash}, "another last block": {Number: 5, Hash: common.Hash{1}},
+		"another parent": {Number: 2, Hash: row.FirstHash}, "below the files": {Number: 1}, "above the files": {Number: 6},
+	} {
+		if err := e.Commit(t.Context(), Edit{Hot: HotEdit{Finalized: &r}}); !errors.Is(err, ErrInvalidEdit) {
+			t.Errorf("%s: got %v want %v", name, err, ErrInvalidEdit)
+		}
+	}
+	for _, r := range []chain.BlockRef{first, inside, last} {
+		mustHot(t, e, HotEdit{Finalized: &r})
+	}
+	if err := e.Commit(t.Context(), Edit{Hot: HotEdit{Finalized: &inside}}); !errors.Is(err, ErrFinalized) {
+		t.Errorf("a mark that moves back: got %v want %v", err, ErrFinalized)
+	}
+	mustCheck(t, e)
+	mustClose(t, e)
+	e = mustOpen(t, testOptions(fs))
+	defer mustClose(t, e)
+	s := e.Acquire()
+	defer s.Release()
+	for _, level := range []FinalityLevel{FinalityAttested, FinalityFinalized} {
+		if got, ok := s.Mark(level); !ok || got != last {
+			t.Errorf("%s: got %s want %s", level, got, last)
+		}
+	}
+}

@@ -21,8 +21,9 @@ type HotEdit struct {
 	// empty hot tier is the child of the last block of the files, or lies above it with a gap.
 	Apply []NewBlock
 	// Attested and Finalized move the marks; nil leaves them. They name canonical blocks of the hot tier, as
-	// it is after the steps above, and never move back. Finalized takes Attested along. The steps above take
-	// Attested back to what is left when they undo its block, or begin an empty tier with another branch.
+	// it is after the steps above, or blocks of data files, of which only the ends are known here: the caller vouches
+	// for others. They never move back. Finalized takes Attested along. The steps above take Attested back to what is
+	// left when they undo its block, or begin an empty tier with another branch.
 	Attested, Finalized *chain.BlockRef
 	// EvictTo removes the blocks below it; 0 removes none. Data files added by the same edit hold either all
 	// of them, byte for byte, or none: then they are no longer retained.
@@ -87,10 +88,10 @@ func (w *hotWindow) edited(h *HotEdit, files []*FileRow) (next hotWindow, change
 	if err := next.apply(h.Apply, files, change); err != nil {
 		return next, nil, err
 	}
-	if err := next.move(FinalityAttested, h.Attested, change); err != nil {
+	if err := next.move(FinalityAttested, h.Attested, files, change); err != nil {
 		return next, nil, err
 	}
-	if err := next.move(FinalityFinalized, h.Finalized, change); err != nil {
+	if err := next.move(FinalityFinalized, h.Finalized, files, change); err != nil {
 		return next, nil, err
 	}
 	if err := next.evict(h.EvictTo, files, change); err != nil {
@@ -225,7 +226,7 @@ func newHotBlock(n *NewBlock) (*HotBlock, error) {
 }
 
 // move moves a mark forward.
-func (w *hotWindow) move(level FinalityLevel, to *chain.BlockRef, change *hotChange) error {
+func (w *hotWindow) move(level FinalityLevel, to *chain.BlockRef, files []*FileRow, change *hotChange) error {
 	if to == nil {
 		return nil
 	}
@@ -236,14 +237,28 @@ func (w *hotWindow) move(level FinalityLevel, to *chain.BlockRef, change *hotCha
 	case any && to.Number <= old.Number:
 		return fmt.Errorf("%w: %w: %s is block %s already, got %s", ErrInvalidEdit, ErrFinalized, level, old, to)
 	}
-	if b, ok := w.at(to.Number); !ok || b.BlockRef != *to {
-		return fmt.Errorf("%w: %s block %s is no recent canonical block", ErrInvalidEdit, level, to)
+	if b, ok := w.at(to.Number); ok && b.BlockRef != *to || !ok && !inFiles(*to, files) {
+		return fmt.Errorf("%w: %s block %s is no retained canonical block", ErrInvalidEdit, level, to)
 	}
 	w.marks[level], change.marks[level] = *to, markSet
 	if attested, any := w.mark(FinalityAttested); level == FinalityFinalized && (!any || attested.Number < to.Number) {
 		w.marks[FinalityAttested], change.marks[FinalityAttested] = *to, markSet
 	}
 	return nil
+}
+
+// inFiles tells whether data files may hold a block: one has its number, and no other block at that end.
+func inFiles(r chain.BlockRef, files []*FileRow) bool {
+	for _, f := range files {
+		switch {
+		case r.Number < f.From || r.Number >= f.To:
+		case r.Number == f.From && (r.Hash != f.FirstHash || r.ParentHash != f.ParentHash), r.Number == f.To-1 && r.Hash != f.LastHash:
+			return false
+		default:
+			return true
+		}
+	}
+	return false
 }
 
 // evict removes the oldest blocks.

@@ -75,4 +75,6 @@ var (
 	ErrUnknownParent = errors.New("parent of the block is not known")
 	// ErrUnknownBlock is returned for an undo to a block that is not known.
 	ErrUnknownBlock = errors.New("block is not known")
+	// ErrOtherChain is returned for a finalized block that is not the retained one, which cannot be undone.
+	ErrOtherChain = errors.New("the live source and the retained history are of different chains")
 )

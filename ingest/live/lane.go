@@ -488,12 +488,15 @@ func (l *Lane) mark(ctx context.Context, level engine.FinalityLevel, id BlockID)
 		return nil
 	}
 	hot := snap.HotRange()
+	_, sealed := snap.DataFile(id.Number)
 	switch {
+	case sealed:
+		return l.markSealed(ctx, level, id)
 	case hot.Empty() || id.Number >= hot.To:
 		l.wait(level, id)
 		return nil
 	case id.Number < hot.From:
-		return nil // sealed, which only final blocks are
+		return nil // not retained: there is nothing to compare it with
 	}
 	b := snap.Hot()[id.Number-hot.From]
 	if !l.names(id, b.BlockRef) {
@@ -503,11 +506,39 @@ func (l *Lane) mark(ctx context.Context, level engine.FinalityLevel, id BlockID)
 		l.opts.Logger.Warn("a mark of a block that is not canonical is ignored", "level", level.String(), "got", id.Number, "have", b.BlockRef.String())
 		return nil
 	}
-	x := history.Extension{Attested: &b.BlockRef}
-	if level == engine.FinalityFinalized {
-		x = history.Extension{Finalized: &b.BlockRef}
+	return l.extend(ctx, markOf(level, &b.BlockRef))
+}
+
+// markSealed moves a mark to a block of the files, which came there by the word of an archive, or by their depth. When the
+// source has another block there, what is retained is not its chain, and nothing that follows can mend that.
+func (l *Lane) markSealed(ctx context.Context, level engine.FinalityLevel, id BlockID) error {
+	v, err := l.opts.Store.View()
+	if err != nil {
+		return err
 	}
-	return l.extend(ctx, &x)
+	defer v.Close()
+	var b chain.Block
+	switch err := v.LoadBlock(ctx, id.Number, chain.PartHeader, &b); {
+	case errors.Is(err, chain.ErrNotRetained): // pruned meanwhile
+		return nil
+	case err != nil:
+		return err
+	case l.names(id, b.BlockRef):
+		return l.extend(ctx, markOf(level, &b.BlockRef))
+	case level == engine.FinalityFinalized:
+		return fmt.Errorf("block %d: %w: finalized is %x, retained is %x; if the source is right, prune the blocks from there on and fill them anew",
+			id.Number, ErrOtherChain, id.Hash, b.Hash)
+	}
+	l.opts.Logger.Warn("a mark of a block that is not canonical is ignored", "level", level.String(), "got", id.Number, "have", b.BlockRef.String())
+	return nil
+}
+
+// markOf is the change that moves a mark.
+func markOf(level engine.FinalityLevel, to *chain.BlockRef) *history.Extension {
+	if level == engine.FinalityFinalized {
+		return &history.Extension{Finalized: to}
+	}
+	return &history.Extension{Attested: to}
 }
 
 // foreign undoes the blocks that a finalized block of another branch contradicts, and keeps its mark until the

@@ -159,6 +159,7 @@ func TestStops(t *testing.T) {
 		"another child of the files": {apply(l.branch(t, 10, 1, common.Hash{1}, "x")...), ErrUnknownParent},
 		"a branch of the files":      {apply(l.branch(t, 7, 1, l.base[6].Hash, "x")...), engine.ErrTooDeep},
 		"an undo to nowhere":         {&Event{Kind: Undo, Block: BlockID{Number: 30}}, ErrUnknownBlock},
+		"another block of the files": {&Event{Kind: Finalized, Block: BlockID{Number: 5, Hash: common.Hash{1}}}, ErrOtherChain},
 	} {
 		err := l.run(t, c.event)
 		if !errors.Is(err, c.want) || !strings.HasPrefix(err.Error(), "live source: ") {
@@ -184,6 +185,47 @@ func TestStops(t *testing.T) {
 		t.Errorf("a reorganization deeper than the recent blocks: %v", err)
 	}
 	l2.expect(t, l2.base[:12]...)
+}
+
+// A mark below the recent blocks is compared with the files and holds from then on, whether or not there are recent ones.
+func TestMarksOfFiles(t *testing.T) {
+	l := newLab(t, history.RecentOptions{MinimumBlocks: 1, SoftBytes: 1})
+	l.seal(t, l.base[:10])
+	mark := func(kind Kind, number uint64, hash common.Hash) *Event {
+		return &Event{Kind: kind, Block: BlockID{Number: number, Hash: hash}}
+	}
+	check := func(attested, finalized chain.BlockRef) {
+		t.Helper()
+		v, err := l.store.View()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer v.Close()
+		if got, _ := v.Attested(); got != attested {
+			t.Errorf("attested: got %s want %s", got, attested)
+		}
+		if got, _ := v.Finalized(); got != finalized {
+			t.Errorf("finalized: got %s want %s", got, finalized)
+		}
+	}
+	l.must(t, mark(Finalized, 3, l.base[3].Hash), mark(Attested, 9, common.Hash{}))
+	check(l.base[9].BlockRef, l.base[3].BlockRef)
+	l.must(t, apply(l.base[10]), mark(Attested, 8, common.Hash{1}), mark(Finalized, 9, l.base[9].Hash))
+	check(l.base[9].BlockRef, l.base[9].BlockRef)
+	l.must(t, mark(Finalized, 10, l.base[10].Hash), mark(Finalized, 4, common.Hash{1}))
+	check(l.base[10].BlockRef, l.base[10].BlockRef)
+
+	other := newLab(t, history.RecentOptions{MinimumBlocks: 1, SoftBytes: 1})
+	other.seal(t, other.base[:10])
+	for _, n := range []uint64{0, 5, 9} {
+		if err := other.run(t, mark(Finalized, n, common.Hash{1})); !errors.Is(err, ErrOtherChain) {
+			t.Errorf("another block %d is finalized: got %v want %v", n, err, ErrOtherChain)
+		}
+	}
+	if err := other.run(t, mark(Attested, 5, common.Hash{1})); err != nil {
+		t.Errorf("another block is attested: %v", err)
+	}
+	other.expect(t, other.base[:10]...)
 }
 
 // A lane without room waits before the next block, takes the marks that make room, and goes on.
