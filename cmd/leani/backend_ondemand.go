@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"math"
@@ -15,7 +16,9 @@ import (
 	"github.com/leani-go/leani/config"
 	"github.com/leani-go/leani/ingest"
 	"github.com/leani-go/leani/ingest/archive"
+	"github.com/leani-go/leani/ingest/era"
 	"github.com/leani-go/leani/ingest/ondemand"
+	"github.com/leani-go/leani/internal/regular"
 	"github.com/leani-go/leani/serve/rpc"
 )
 
@@ -41,6 +44,9 @@ func (n *storedNode) openFetchedHistory(ctx context.Context) (*fetchedHistory, e
 		if err := viable(ctx, n.settings, entry); err != nil {
 			log.Warn("history source cannot answer requests", "source", entry.ID, "cause", err)
 			continue
+		}
+		if err := localProblem(n.settings, entry); err != nil {
+			log.Warn("history source is not there now; requests try it again", "source", entry.ID, "cause", err)
 		}
 		h.abilities.Sources = append(h.abilities.Sources, rpc.HistorySource{ID: entry.ID, Trust: string(entry.Claim())})
 		sources = append(sources, ondemand.Source{Copied: entry.Mirror(), Candidate: ingest.Candidate{
@@ -103,6 +109,26 @@ func viable(ctx context.Context, c *config.Config, entry *config.HistorySource) 
 		return nil
 	}
 	return err
+}
+
+// localProblem is why a source on this machine cannot be opened, and what to do. It opens one file and asks no mirror, so that it
+// does not delay the start; a folder whose files are not what their list says shows in history sources.
+func localProblem(c *config.Config, entry *config.HistorySource) error {
+	switch {
+	case entry.Mirror():
+		return nil
+	case entry.Kind == config.SourceArchive:
+		if _, err := archive.OpenSource(entry.Manifest, c.Chain.ChainID); err != nil {
+			return fmt.Errorf("%w: check the manifest of sources.history", err)
+		}
+		return nil
+	}
+	folder := filepath.Clean(entry.Folder)
+	list, err := regular.Open(filepath.Join(folder, era.CatalogName))
+	if err != nil {
+		return explainFolder(folder, err)
+	}
+	return list.Close()
 }
 
 // checkChain refuses a block of another chain, as a fill does.
