@@ -8,6 +8,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -104,6 +105,32 @@ func TestMirrors(t *testing.T) {
 	}
 	if out := down.must("history", "sources"); !strings.Contains(out, "not usable: the era folder") || !strings.Contains(out, "3 files: ") {
 		t.Errorf("sources: %s", out)
+	}
+}
+
+// A list does not wait long for a mirror that does not answer, and says which one it is.
+func TestSourcesOfSilentMirror(t *testing.T) {
+	var asked atomic.Int64
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		http.Error(w, "not now", http.StatusServiceUnavailable)
+	}))
+	t.Cleanup(s.Close)
+	l := newLab(t, bundled(t))
+	mirror := entryOf("faraway", "1", s.URL+"/")
+	l.sourcesOf(mirror)
+	if message := l.fails("history", "sources"); !strings.Contains(message, "list history source faraway: ") {
+		t.Errorf("alone: %s", message)
+	}
+	if n := asked.Swap(0); n != int64(listingAttempts) {
+		t.Errorf("alone: asked %d times", n)
+	}
+	l.sourcesOf(mirror, entryOf("folder", "2", "file:"+l.era()+"/"))
+	if out := l.must("history", "sources"); !strings.Contains(out, "faraway: era_e, priority 1") || !strings.Contains(out, "not usable: ") || !strings.Contains(out, "3 files: ") {
+		t.Errorf("beside a folder: %s", out)
+	}
+	if n := asked.Load(); n != int64(listingAttempts) {
+		t.Errorf("beside a folder: asked %d times", n)
 	}
 }
 

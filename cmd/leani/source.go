@@ -47,8 +47,12 @@ func candidates(c *config.Config, log *slog.Logger) []ingest.Candidate {
 // mirrorAttempts is how many times a request to a mirror is made before its failure counts, 0 for the default of a fill.
 type mirrorAttempts int
 
-// onDemandAttempts leaves time for the next source.
-const onDemandAttempts mirrorAttempts = 3
+const (
+	// onDemandAttempts leaves time for the next source.
+	onDemandAttempts mirrorAttempts = 3
+	// listingAttempts are for somebody who waits for a list.
+	listingAttempts mirrorAttempts = 2
+)
 
 // openSource opens a history source. Its errors, and those of its plans, say what to do. closeSource
 // closes it.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/leani-go/leani/chain"
@@ -121,7 +122,7 @@ func (s stored) sources(ctx context.Context, o nodeOptions) (r sourcesReport, er
 		l, err := s.listed(ctx, o, entry)
 		switch {
 		case err != nil && (ctx.Err() != nil || len(o.settings.Sources.History) == 1):
-			return r, err
+			return r, fmt.Errorf("list history source %s: %w", entry.ID, err)
 		case err != nil:
 			report.Error = err.Error()
 		}
@@ -160,7 +161,7 @@ func (s stored) sources(ctx context.Context, o nodeOptions) (r sourcesReport, er
 
 // listed opens a source and lists it.
 func (stored) listed(ctx context.Context, o nodeOptions, entry *config.HistorySource) (l listing, err error) {
-	source, err := openSource(ctx, o.settings, entry, temporaryFor(o.settings), o.log)
+	source, err := openSourceTrying(ctx, o.settings, entry, temporaryFor(o.settings), listingAttempts, o.log)
 	if err != nil {
 		return l, err
 	}
