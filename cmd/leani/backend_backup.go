@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 
 	"github.com/leani-go/leani/engine"
@@ -15,6 +17,9 @@ func (n *storedNode) backup(ctx context.Context, out string, how backupRequest) 
 	out, err := filepath.Abs(out)
 	if err != nil {
 		return backupReport{}, err
+	}
+	if err := parentThere(out); err != nil {
+		return backupReport{}, fmt.Errorf("--out %s: %w", out, err)
 	}
 	o := engine.BackupOptions{Copy: how.copied}
 	if !how.unverified {
@@ -34,6 +39,22 @@ func (n *storedNode) backup(ctx context.Context, out string, how backupRequest) 
 	return report, err
 }
 
+// parentThere wants the directory in which a directory is to be made. Making that one too would put a backup onto the disk
+// of the system when its own is not mounted.
+func parentThere(dir string) error {
+	parent := filepath.Dir(dir)
+	info, err := os.Stat(parent)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s, in which it would be made, does not exist: make it first, or mount the disk that it is on", parent)
+	case err != nil:
+		return err
+	case !info.IsDir():
+		return fmt.Errorf("%s, in which it would be made, is not a directory", parent)
+	}
+	return nil
+}
+
 func backupReportOf(dir string, r engine.BackupReport) backupReport {
 	return backupReport{
 		Directory: dir, Generation: r.Generation, Files: uint64(r.Files), FileBytes: uint64(r.Bytes),
@@ -48,6 +69,9 @@ func (stored) restore(ctx context.Context, o nodeOptions, from string, copied bo
 		return restoreReport{}, err
 	}
 	dir := o.settings.DataDir
+	if err := parentThere(dir); err != nil {
+		return restoreReport{}, fmt.Errorf("data_dir %s: %w", dir, err)
+	}
 	r, err := engine.Restore(ctx, from, dir, engine.RestoreOptions{
 		BackupOptions: engine.BackupOptions{Copy: copied}, ChainID: o.settings.Chain.ChainID, File: checkPages,
 	})

@@ -44,7 +44,10 @@ func (n *storedNode) export(ctx context.Context, req exportRequest, observe func
 	if err != nil {
 		return exportReport{}, err
 	}
-	if err := os.MkdirAll(folder, 0o755); err != nil {
+	if err := parentThere(folder); err != nil {
+		return exportReport{}, fmt.Errorf("--out %s: %w", folder, err)
+	}
+	if err := os.Mkdir(folder, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return exportReport{}, err
 	}
 	r := exportReport{Folder: folder, Files: []exportFile{}, Blocks: blocks.Len()}

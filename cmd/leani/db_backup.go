@@ -63,7 +63,7 @@ db restore refuses such a copy.`,
 		}),
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&out, "out", "", "`directory` to write, which must not exist")
+	flags.StringVar(&out, "out", "", "`directory` to write, which must not exist; the one above it must")
 	flags.BoolVar(&how.copied, "copy", false, "copy segment files, also where hard links would do")
 	flags.BoolVar(&how.unverified, "no-verify", false, "do not read the files of the backup for damage")
 	flags.BoolVar(&asJSON, "json", false, "print a JSON object")

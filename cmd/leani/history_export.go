@@ -73,7 +73,7 @@ No other process may use the data directory meanwhile.`,
 	}
 	req.span.flags(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&req.out, "out", "", "`folder` of the files; it is made")
+	flags.StringVar(&req.out, "out", "", "`folder` of the files, made where the one above it exists")
 	flags.StringVar(&difficulty, "parent-difficulty", "", "total `difficulty` before the first block, decimal")
 	flags.BoolVar(&asJSON, "json", false, "print a JSON object")
 	requireFlag(cmd, "out")
