@@ -34,7 +34,7 @@ func feeHistory(c *call) error {
 	if err != nil {
 		return err
 	}
-	count, err := readQuantity(p[0], "blockCount")
+	count, err := readCount(p[0], "blockCount")
 	if err != nil {
 		return err
 	}

@@ -277,16 +277,31 @@ func TestFeeHistoryRefusals(t *testing.T) {
 	}
 	const missing = `"reason":"raw_execution_material_not_retained","retryable":false,"method":"eth_feeHistory"`
 	for parameters, want := range map[string]string{
-		`"0xb","latest"`:                           missing, // one block too many
-		`"0x1","0x9"`:                              missing,
-		`"0x3","0x3",[]`:                           missing,
-		`"0x400","earliest"`:                       missing,
-		`"0x1","pending"`:                          "pending_block_unavailable",
-		`"0x1","finalized"`:                        "finalized_block_unavailable",
-		`"0x1","0x14"`:                             "block range extends beyond current head block",
-		`"0x0","latest"`:                           "-32602",
-		`"0x401","latest"`:                         "-32602",
-		`1,"latest"`:                               "-32602",
+		`"0xb","latest"`:                missing, // one block too many
+		`"0x1","0x9"`:                   missing,
+		`"0x3","0x3",[]`:                missing,
+		`"0x400","earliest"`:            missing,
+		`"0x1","pending"`:               "pending_block_unavailable",
+		`"0x1","finalized"`:             "finalized_block_unavailable",
+		`"0x1","0x14"`:                  "block range extends beyond current head block",
+		`"0x0","latest"`:                "-32602",
+		`"0x401","latest"`:              "-32602",
+		`10,"latest"`:                   "result",
+		`"10","latest"`:                 "result",
+		`"1\u0030","latest"`:            "result",
+		`0,"latest"`:                    "-32602",
+		`-1,"latest"`:                   "-32602",
+		`"-1","latest"`:                 "-32602",
+		`"+1","latest"`:                 "-32602",
+		`1.0,"latest"`:                  "-32602",
+		`1e0,"latest"`:                  "-32602",
+		`"01","latest"`:                 "-32602",
+		`"","latest"`:                   "-32602",
+		`null,"latest"`:                 "-32602",
+		`[1],"latest"`:                  "-32602",
+		`1025,"latest"`:                 "blockCount has to be from 1 to 1024",
+		`18446744073709551616,"latest"`: "-32602",
+		`1` + strings.Repeat("0", 60) + `,"latest"`: "-32602",
 		`"0x1"`:                                    "-32602",
 		`"0x1","latest",[],1`:                      "-32602",
 		`"0x1","latest",50`:                        "-32602",
@@ -304,6 +319,9 @@ func TestFeeHistoryRefusals(t *testing.T) {
 		if got := ask(s, parameters); !strings.Contains(got, want) {
 			t.Errorf("%s: got %s, want %s", parameters, got, want)
 		}
+	}
+	if got, want := ask(s, `2,"latest",[50]`), ask(s, `"0x2","latest",[50]`); got != want || ask(s, `"2","latest",[50]`) != want {
+		t.Errorf("two blocks: got %s, want %s", got, want)
 	}
 	// Without a schedule there is no price of blobs, and no telling when base fees begin.
 	if got := ask(unscheduled, `"0x1","latest"`); !strings.Contains(got, "blob_gas_price_schedule_unavailable") {

@@ -111,6 +111,23 @@ func readQuantity(v value, name string) (uint64, error) {
 	return number, nil
 }
 
+// readCount reads a QUANTITY, or a decimal number in a string or without one, as go-ethereum does where parameters are of its type
+// HexOrDecimal64. Fractions, exponents, signs and leading zeros are refused.
+func readCount(v value, name string) (uint64, error) {
+	digits, ok := v.text()
+	if !ok {
+		digits = v
+	}
+	if len(digits) > 1 && digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X') {
+		return readQuantity(v, name)
+	}
+	number, err := strconv.ParseUint(string(digits[:min(len(digits), 32)]), 10, 64)
+	if err != nil || len(digits) > 1 && digits[0] == '0' {
+		return 0, jsonrpc.InvalidParams(name + " has to be a quantity or a whole decimal number")
+	}
+	return number, nil
+}
+
 // readHash reads a 32-byte hash.
 func readHash(v value, name string) (common.Hash, error) {
 	text, ok := v.text()
