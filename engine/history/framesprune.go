@@ -49,7 +49,7 @@ func (s *Store) pruneFrames(ctx context.Context, r chain.Range, opts PruneOption
 				continue
 			}
 			if err := p.keepFrames(ctx, row, rest); err != nil {
-				return PruneReport{}, fmt.Errorf("prune frames of blocks [%d, %d): %w", r.From, r.To, err)
+				return PruneReport{}, fmt.Errorf("prune frames of %s: %w", inclusive(r), err)
 			}
 		}
 	}
@@ -57,7 +57,7 @@ func (s *Store) pruneFrames(ctx context.Context, r chain.Range, opts PruneOption
 		return p.report, nil
 	}
 	if err := s.engine.Commit(ctx, p.edit); err != nil {
-		return PruneReport{}, fmt.Errorf("prune frames of blocks [%d, %d): %w", r.From, r.To, err)
+		return PruneReport{}, fmt.Errorf("prune frames of %s: %w", inclusive(r), err)
 	}
 	s.forget(p.edit.Remove)
 	return p.report, nil

@@ -131,6 +131,14 @@ func (s *Store) oldestBeyond(maximum int64) (r chain.Range) {
 	return r
 }
 
+// inclusive names the blocks of a range that is not empty as the command line does, the last one included.
+func inclusive(r chain.Range) string {
+	if r.Len() == 1 {
+		return fmt.Sprintf("block %d", r.From)
+	}
+	return fmt.Sprintf("blocks %d to %d", r.From, r.To-1)
+}
+
 // prune does the work of Prune. The caller holds compacting.
 func (s *Store) prune(ctx context.Context, r chain.Range, opts PruneOptions) (report PruneReport, err error) {
 	v, err := s.View()
@@ -139,15 +147,15 @@ func (s *Store) prune(ctx context.Context, r chain.Range, opts PruneOptions) (re
 	}
 	defer v.Close()
 	if head, ok := v.Head(); ok && !opts.Head && r.Contains(head) {
-		return report, fmt.Errorf("prune blocks [%d, %d): %w, %d", r.From, r.To, ErrPruneHead, head)
+		return report, fmt.Errorf("prune %s: %w, %d", inclusive(r), ErrPruneHead, head)
 	}
 	if recent := v.hot.span; !recent.Intersect(r).Empty() {
-		return report, fmt.Errorf("prune blocks [%d, %d): %w, %v", r.From, r.To, ErrPruneRecent, recent)
+		return report, fmt.Errorf("prune %s: %w, %s", inclusive(r), ErrPruneRecent, inclusive(recent))
 	}
 	p := pruning{store: s, view: v, gone: r, opts: opts}
 	defer p.abort()
 	if err := p.plan(ctx); err != nil {
-		return PruneReport{}, fmt.Errorf("prune blocks [%d, %d): %w", r.From, r.To, err)
+		return PruneReport{}, fmt.Errorf("prune %s: %w", inclusive(r), err)
 	}
 	if len(p.edit.Remove) == 0 || opts.DryRun {
 		return p.report, nil
@@ -155,7 +163,7 @@ func (s *Store) prune(ctx context.Context, r chain.Range, opts PruneOptions) (re
 	// Past the budget, so that a store above it can be pruned: what stays is never more than it was, give or
 	// take a page.
 	if err := s.engine.Commit(ctx, p.edit); err != nil {
-		return PruneReport{}, fmt.Errorf("prune blocks [%d, %d): %w", r.From, r.To, err)
+		return PruneReport{}, fmt.Errorf("prune %s: %w", inclusive(r), err)
 	}
 	s.forget(p.edit.Remove)
 	return p.report, nil
