@@ -12,6 +12,9 @@ import (
 	"github.com/leani-go/leani/config"
 )
 
+// defaultConfig is the settings file when none is named.
+const defaultConfig = "./leani.toml"
+
 // app is one invocation: the process and the global flags.
 type app struct {
 	*process
@@ -43,7 +46,7 @@ rpc=debug,warn.`,
 	root.SetErr(p.stderr)
 	root.CompletionOptions.DisableDefaultCmd = true
 	flags := root.PersistentFlags()
-	flags.StringVar(&a.configPath, "config", "./leani.toml", "settings `file`; init writes it [env LEANI_CONFIG]")
+	flags.StringVar(&a.configPath, "config", defaultConfig, "settings `file`; init writes it [env LEANI_CONFIG]")
 	flags.Var(&a.logFormat, "log-format", "log format: pretty or json")
 	flags.StringVar(&a.logFilter, "log-filter", "info", "log `filter`: a level, or parts like rpc=debug,info; see leani --help [env LEANI_LOG]")
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return a.environment(cmd) }
@@ -117,9 +120,9 @@ func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	g := &cobra.Command{
 		Use:   use,
 		Short: short,
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return fmt.Errorf("unknown command %q; one of: %s", args[0], strings.Join(names, ", "))
+				return fmt.Errorf("unknown command %q; one of: %s%s", args[0], strings.Join(names, ", "), suggestion(cmd, args[0]))
 			}
 			return fmt.Errorf("a command is missing; one of: %s", strings.Join(names, ", "))
 		},
@@ -128,9 +131,10 @@ func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	return g
 }
 
-// finish gives every command what all of them have: -V and --version, and usage errors for
-// bad flags.
+// finish gives every command what all of them have: -V and --version, usage errors for
+// bad flags, and suggestions for what is spelt almost right.
 func finish(cmd *cobra.Command) {
+	cmd.SuggestionsMinimumDistance = 2
 	cmd.InitDefaultHelpFlag()
 	cmd.Version = currentVersion().String()
 	cmd.SetVersionTemplate("leani {{.Version}}\n")

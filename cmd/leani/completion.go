@@ -6,7 +6,19 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
+
+// describePlainly takes the quotes out of the descriptions of flags, by which help finds what a value is called: completion shows
+// descriptions as they are.
+func describePlainly(cmd *cobra.Command) {
+	plainly := func(f *pflag.Flag) { _, f.Usage = pflag.UnquoteUsage(f) }
+	cmd.Flags().VisitAll(plainly)
+	cmd.PersistentFlags().VisitAll(plainly)
+	for _, c := range cmd.Commands() {
+		describePlainly(c)
+	}
+}
 
 func newCompletion(a *app) *cobra.Command {
 	shells := []string{"bash", "zsh", "fish", "powershell"}

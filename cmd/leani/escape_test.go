@@ -192,7 +192,7 @@ func TestOutputIsPlain(t *testing.T) {
 func checkOutput(t *testing.T, what string, args []string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	run(args, strings.NewReader(""), &stdout, &stderr)
+	run(append([]string{"leani"}, args...), strings.NewReader(""), &stdout, &stderr)
 	checkPlain(t, what+": stdout", stdout.String())
 	checkPlain(t, what+": stderr", stderr.String())
 	if stdout.Len()+stderr.Len() == 0 {

@@ -51,9 +51,21 @@ func noArguments(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	if cmd.HasSubCommands() {
-		return fmt.Errorf("unknown command %q for %q", args[0], cmd.CommandPath())
+		return fmt.Errorf("unknown command %q for %q%s", args[0], cmd.CommandPath(), suggestion(cmd, args[0]))
 	}
 	return fmt.Errorf("%s takes no argument, got %q", cmd.CommandPath(), strings.Join(args, " "))
+}
+
+// suggestion asks whether a command is meant that is spelt much like a word, or that the word begins; empty where there is none.
+func suggestion(cmd *cobra.Command, word string) string {
+	var names []string
+	for _, name := range cmd.SuggestionsFor(word) {
+		names = append(names, strconv.Quote(name))
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "; did you mean " + strings.Join(names, " or ") + "?"
 }
 
 // oneFile wants the name of one file.

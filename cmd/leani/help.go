@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -14,7 +15,10 @@ func newHelp() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			topic, rest, err := cmd.Root().Find(args)
 			if err != nil || len(rest) > 0 {
-				return fmt.Errorf("unknown command %q", args)
+				if topic == nil || len(rest) == 0 {
+					topic, rest = cmd.Root(), args
+				}
+				return fmt.Errorf("unknown command %q%s", strings.Join(args, " "), suggestion(topic, rest[0]))
 			}
 			return topic.Help()
 		},

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"text/template"
 
@@ -78,23 +79,48 @@ func initialise(a *app, f initFlags) error {
 	if err := writeNew(path, text); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(a.stdout, "Wrote %s.\n\nNext:\n\n  leani --config %[1]s doctor\n%s  leani --config %[1]s serve\n", path, fillCommands(path, cfg))
+	again := a.again()
+	_, err = fmt.Fprintf(a.stdout, "Wrote %s.\n\nNext:\n\n  %s doctor\n%s  %[2]s serve\n", path, again, fillCommands(again, cfg))
 	return err
 }
 
-// fillCommands are commands that fill what the era folder holds, or one that says what is wrong with it.
-func fillCommands(path string, cfg *config.Config) string {
+// again is how a command line on the same settings begins: the program as it was called, and the settings file where it is not the one
+// that is taken anyway.
+func (a *app) again() string {
+	taken := defaultConfig
+	if named := a.getenv("LEANI_CONFIG"); named != "" {
+		taken = named
+	}
+	if a.configPath == taken {
+		return shellWord(a.program)
+	}
+	return shellWord(a.program) + " --config " + shellWord(a.configPath)
+}
+
+// shellWord quotes a word for a shell where it needs that.
+func shellWord(s string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:@%+=,\\", r)
+	}
+	if s != "" && (runtime.GOOS == "windows" || !strings.Contains(s, "\\")) && strings.TrimLeftFunc(s, plain) == "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// fillCommands are commands that fill what the era folder holds, or one that says what is wrong with it. They begin as told.
+func fillCommands(begin string, cfg *config.Config) string {
 	var out strings.Builder
 	if folder := cfg.Sources.History[0].Folder; folder != "" {
 		if source, err := openFolder(folder, cfg.Chain.FilePrefix()); err == nil {
 			spans := entrySpans(source.Catalog().Entries())
 			for _, s := range spans[:min(listedSpans, len(spans))] {
-				fmt.Fprintf(&out, "  leani --config %s history fill --from-block %d --to-block %d\n", path, s.From, s.To)
+				fmt.Fprintf(&out, "  %s history fill --from-block %d --to-block %d\n", begin, s.From, s.To)
 			}
 			return out.String()
 		}
 	}
-	return fmt.Sprintf("  leani --config %s history sources\n", path)
+	return fmt.Sprintf("  %s history sources\n", begin)
 }
 
 // initFlagOf names the flag of init that fills in a setting; empty for others.

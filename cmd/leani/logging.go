@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,6 +23,9 @@ type logFilter struct {
 
 // logOff is above every level that is ever logged.
 const logOff = slog.Level(100)
+
+// logComponents are the names by which loggers say which component they belong to, as the help of leani lists them.
+var logComponents = [...]string{"engine", "history", "sources", "on-demand", "live", "rpc"}
 
 // parseLogFilter reads a filter: parts separated by commas, each a level for everything or
 // component=level for one part of the program. Levels are trace, debug, info, warn, error, off.
@@ -40,6 +44,8 @@ func parseLogFilter(s string) (logFilter, error) {
 		switch {
 		case !ok || named && component == "":
 			return logFilter{}, fmt.Errorf("%q is not a level or component=level; levels are trace, debug, info, warn, error, off", part)
+		case named && !slices.Contains(logComponents[:], component):
+			return logFilter{}, fmt.Errorf("%q is no component; components are %s", component, strings.Join(logComponents[:], ", "))
 		case named:
 			f.components[component] = level
 		default:

@@ -11,11 +11,11 @@ import (
 // A filter sets one level for everything and others for components.
 func TestLogFilter(t *testing.T) {
 	for _, c := range []struct{ filter, want string }{
-		{"info", "main-info ingest-info rpc-info"},
-		{"warn,ingest=debug", "ingest-debug ingest-info"},
-		{"ingest=off", "main-info rpc-info"},
+		{"info", "main-info history-info rpc-info"},
+		{"warn,history=debug", "history-debug history-info"},
+		{"history=off", "main-info rpc-info"},
 		{"off", ""},
-		{"debug,rpc=error,ingest=info", "main-debug main-info ingest-info"},
+		{"debug,rpc=error,history=info", "main-debug main-info history-info"},
 	} {
 		filter, err := parseLogFilter(c.filter)
 		if err != nil {
@@ -23,7 +23,7 @@ func TestLogFilter(t *testing.T) {
 		}
 		var out bytes.Buffer
 		log := newLogger(&out, true, true, filter)
-		for _, component := range []string{"main", "ingest", "rpc"} {
+		for _, component := range []string{"main", "history", "rpc"} {
 			l := log
 			if component != "main" {
 				l = log.With(componentKey, component)
@@ -43,7 +43,10 @@ func TestLogFilter(t *testing.T) {
 			t.Errorf("%s: got %v, want %s", c.filter, got, c.want)
 		}
 	}
-	for _, bad := range []string{"", "loud", "ingest=", "=info", "info,", "ingest=loud"} {
+	if _, err := parseLogFilter("foo=debug"); err == nil || err.Error() != `"foo" is no component; components are engine, history, sources, on-demand, live, rpc` {
+		t.Errorf("got %v", err)
+	}
+	for _, bad := range []string{"", "loud", "history=", "=info", "info,", "history=loud", "foo=debug", "RPC=debug"} {
 		if _, err := parseLogFilter(bad); err == nil {
 			t.Errorf("%q was accepted", bad)
 		}

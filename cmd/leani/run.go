@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/spf13/cobra"
 )
 
 // The exit codes. Scripts and supervisors rely on them.
@@ -23,6 +25,7 @@ const (
 
 // process is what a command may use of the process it runs in. Tests replace its parts.
 type process struct {
+	program        string // as it was called
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	getenv         func(string) string
@@ -35,10 +38,14 @@ type process struct {
 	backend backend
 }
 
-// run executes one command line, without the program's name, and returns its exit code.
+// run executes one command line, the program's name first, and returns its exit code.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	program := "leani"
+	if len(args) > 0 && args[0] != "" {
+		program, args = args[0], args[1:]
+	}
 	p := &process{
-		stdin: stdin, stdout: stdout, stderr: stderr,
+		program: program, stdin: stdin, stdout: stdout, stderr: stderr,
 		getenv: os.Getenv, now: time.Now, signals: notifySignals, exit: os.Exit,
 		backend: newBackend(),
 	}
@@ -83,6 +90,9 @@ func (p *process) run(args []string) int {
 	shown.stdout = &escapingWriter{out: p.stdout}
 	root := newCommand(&shown)
 	root.SetArgs(args)
+	if len(args) > 0 && args[0] == cobra.ShellCompRequestCmd {
+		describePlainly(root)
+	}
 	cmd, err := root.ExecuteContextC(ctx)
 	return p.report(cmd.CommandPath(), err)
 }

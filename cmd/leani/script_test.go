@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 
 // measuredMain is main, and leaves the peak of the process's memory in a file if a test asks for it.
 func measuredMain() {
-	code := run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	code := run(os.Args, os.Stdin, os.Stdout, os.Stderr)
 	if path := os.Getenv(peakFileVariable); path != "" {
 		if err := writePeak(path); err != nil {
 			fmt.Fprintln(os.Stderr, err)
