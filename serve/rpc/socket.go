@@ -134,6 +134,7 @@ func (c *socket) read() {
 		}
 		kind, reader, err := c.conn.NextReader()
 		if err != nil {
+			c.unreadable(err)
 			return
 		}
 		if kind != websocket.TextMessage {
@@ -143,6 +144,14 @@ func (c *socket) read() {
 		if !c.readUntil(time.Now().Add(readTimeout)) || !c.answer(reader) {
 			return
 		}
+	}
+}
+
+// unreadable closes after an error of reading. Of what breaks the protocol the library has told the client, but not of a frame
+// whose length does not fit into 63 bits.
+func (c *socket) unreadable(err error) {
+	if errors.Is(err, websocket.ErrReadLimit) {
+		c.close(websocket.CloseMessageTooBig, "")
 	}
 }
 
@@ -162,6 +171,7 @@ func (c *socket) answer(reader io.Reader) bool {
 	case errors.Is(err, errBusy):
 		x.refuse(tooManyLargeRequests(&c.server.service.limits))
 	case err != nil:
+		c.unreadable(err)
 		return false
 	default:
 		c.busy.Store(true)

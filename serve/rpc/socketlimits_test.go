@@ -503,6 +503,7 @@ func TestFrames(t *testing.T) {
 	const call = `{"jsonrpc":"2.0","id":1,"method":"net_version"}`
 	const answer = `{"jsonrpc":"2.0","id":1,"result":"1337"}`
 	const final = 0x80
+	longest := binary.BigEndian.AppendUint64([]byte{final | opText, 0x80 | 127}, 1<<63)
 	huge := binary.BigEndian.AppendUint64([]byte{final | opText, 0x80 | 127}, 1<<62)
 	for name, c := range map[string]struct {
 		frames []byte
@@ -524,6 +525,8 @@ func TestFrames(t *testing.T) {
 		"too large":          {frame(final|opText, strings.Repeat(" ", maxRequestBytes+1), true), "", websocket.CloseMessageTooBig},
 		"too large in parts": {append(frame(opText, strings.Repeat(" ", maxRequestBytes), true), frame(final, " ", true)...), "", websocket.CloseMessageTooBig},
 		"announced huge":     {append(huge, 0, 0, 0, 0), "", websocket.CloseMessageTooBig},
+		"announced longest":  {longest, "", websocket.CloseMessageTooBig},
+		"a part too long":    {append(frame(opText, call[:5], true), append([]byte{0}, longest[1:]...)...), "", websocket.CloseMessageTooBig},
 		"largest":            {frame(final|opText, call+strings.Repeat(" ", maxRequestBytes-len(call)), true), answer, 0},
 		"the client closes":  {frame(final|opClose, "\x03\xe8", true), "", websocket.CloseNormalClosure},
 		"closed with a code": {frame(final|opClose, "\x0f\xa0", true), "", 4000},
