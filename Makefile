@@ -32,7 +32,7 @@ build: ## build bin/leani
 run: build ## fill a demo store from bundled Mainnet blocks and serve it on BIND until Ctrl-C
 	$(GO) run ./internal/tools/demo -dir data/run -bind $(BIND) -stay
 
-demo: build ## the same on a free port, with a few queries; ends by itself
+demo: build ## the same on a free port, with a few queries and a reorganization over a WebSocket; ends by itself
 	$(GO) run ./internal/tools/demo
 
 test: ## run all tests of PKG; says how long packages take and what is skipped

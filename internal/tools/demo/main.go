@@ -1,6 +1,8 @@
 // Command demo shows the product at work on six real Mainnet blocks that are part of the
-// repository: it writes settings, fills a store from era files, serves it on this machine, and
-// asks a few questions, with the curl lines to ask them again.
+// repository: it writes settings, fills a store with four of them from era files, serves it on this
+// machine, and asks a few questions, with the curl lines to ask them again. One block is fetched for
+// an answer and not kept. The last one arrives while a WebSocket follows the head, is undone, and
+// arrives again.
 //
 // It drives the leani binary the way a person would, and ends by itself. With -stay the node
 // runs until it is interrupted.
@@ -37,23 +39,29 @@ func main() {
 // demo is one run.
 type demo struct {
 	binary, era, dir, bind string
+	typed                  string // binary as it was named
 	stay                   bool
+	live                   bool // blocks arrive from a pipe
 }
 
-// spans are the blocks of the bundled era files: two each around the Shanghai, Cancun and
-// Prague activations.
-var spans = [][2]uint64{{17_034_869, 17_034_870}, {19_426_586, 19_426_587}, {22_431_083, 22_431_084}}
+// spans are the blocks to store. The bundled era files have two each around the Shanghai, Cancun and
+// Prague activations; the second one of the first file is fetched on demand, and that of the last
+// file comes live.
+var spans = [][2]uint64{{17_034_869, 17_034_869}, {19_426_586, 19_426_587}, {22_431_083, 22_431_083}}
 
 func (d *demo) run(ctx context.Context) error {
 	binary, err := filepath.Abs(d.binary)
 	if err != nil {
 		return err
 	}
-	d.binary = binary
+	d.typed, d.binary = d.binary, binary
 	if err := d.clear(); err != nil {
 		return err
 	}
 	if err := d.leani(ctx, "init", "--era", d.era, "--data-dir", filepath.Join(d.dir, "store"), "--rpc-bind", d.bind); err != nil {
+		return err
+	}
+	if err := d.extend(); err != nil {
 		return err
 	}
 	for _, s := range spans {
@@ -68,7 +76,13 @@ func (d *demo) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := ask(ctx, n.url); err != nil {
+	if err := ask(ctx, n.url, stored); err != nil {
+		return n.stop(err)
+	}
+	if err := d.follow(ctx, n); err != nil {
+		return n.stop(err)
+	}
+	if err := ask(ctx, n.url, arrived); err != nil {
 		return n.stop(err)
 	}
 	if !d.stay {
@@ -81,7 +95,7 @@ func (d *demo) run(ctx context.Context) error {
 
 // clear removes what a former run left, and makes the directory.
 func (d *demo) clear() error {
-	for _, name := range []string{"leani.toml", "store"} {
+	for _, name := range []string{"leani.toml", "store", events} {
 		if err := os.RemoveAll(filepath.Join(d.dir, name)); err != nil {
 			return err
 		}

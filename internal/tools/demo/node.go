@@ -29,8 +29,9 @@ func (d *demo) arguments(args ...string) []string {
 // leani runs a command to its end and shows it.
 func (d *demo) leani(ctx context.Context, args ...string) error {
 	args = d.arguments(args...)
-	fmt.Printf("\n$ leani %s\n", strings.Join(args, " "))
+	fmt.Printf("\n$ %s %s\n", d.typed, strings.Join(args, " "))
 	cmd := exec.CommandContext(ctx, d.binary, args...)
+	cmd.Args[0] = d.typed
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stdout
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("leani %s: %w", args[2], err)
@@ -49,7 +50,7 @@ type runningNode struct {
 // serve starts the node and waits until it listens.
 func (d *demo) serve(ctx context.Context) (*runningNode, error) {
 	args := d.arguments("--log-format", "json", "serve")
-	fmt.Printf("\n$ leani %s &\n", strings.Join(args, " "))
+	fmt.Printf("\n$ %s %s &\n", d.typed, strings.Join(args, " "))
 	cmd := exec.Command(d.binary, args...)
 	setApart(cmd)
 	log, err := cmd.StderrPipe()
