@@ -88,9 +88,11 @@ func TestHistoryHalfClosed(t *testing.T) {
 	}
 	for _, head := range []string{"HTTP/1.0", "HTTP/1.1\r\nConnection: close"} {
 		conn := ask(head)
-		proceed <- struct{}{}
-		if err := <-ended; err != nil {
-			t.Errorf("%s: got %v", head, err)
+		select {
+		case proceed <- struct{}{}:
+			<-ended
+		case err := <-ended:
+			t.Fatalf("%s: the fetch ended before its time: %v", head, err)
 		}
 		if got := answer(conn); !strings.Contains(got, `"number":"0x3"`) {
 			t.Errorf("%s: got %s", head, got)
