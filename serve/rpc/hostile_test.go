@@ -179,7 +179,7 @@ func hostileFrames() []hostile {
 	return []hostile{
 		{input: "a message of 1 MiB and a byte, in one frame or in several", answer: "1009", frames: append(frame(opText, long, true), frame(final, " ", true)...), code: websocket.CloseMessageTooBig},
 		{input: "a frame that announces 2⁶² bytes", answer: "1009 at once", frames: length(1 << 62), code: websocket.CloseMessageTooBig},
-		{input: "a frame that announces 2⁶³ bytes and more", answer: "cut off", frames: length(-1 << 63), code: websocket.CloseAbnormalClosure},
+		{input: "a frame that announces 2⁶³ bytes and more", answer: "1009 at once", frames: length(-1 << 63), code: websocket.CloseMessageTooBig},
 		{input: "a frame that is not masked", answer: "1002", frames: frame(final|opText, chainIDCall, false), code: websocket.CloseProtocolError},
 		{input: "reserved bits or opcodes", answer: "1002", frames: frame(final|0x70|opText, chainIDCall, true), code: websocket.CloseProtocolError},
 		{input: "a ping, pong or close frame above 125 bytes, or in fragments", answer: "1002", frames: frame(opPing, "", true), code: websocket.CloseProtocolError},
