@@ -263,7 +263,7 @@ func (f *Fetcher) note(s *source, request Request, err error, hurried bool) {
 		quiet = quiet || reason == NotHeld
 	}
 	f.mu.Lock()
-	if reason == Failed && !hurried {
+	if reason == Failed && !hurried || reason == Mismatched {
 		s.failed = now
 	}
 	if !quiet && text == s.told && now.Sub(s.toldAt) < tellAgainAfter {

@@ -196,6 +196,13 @@ func TestReaderDecides(t *testing.T) {
 	}
 	fits.is(t, mainChain(), span(30, 36))
 
+	// A source that was seen to be on another chain is asked after the others for a while, also for blocks that nothing tells apart.
+	var alone collector
+	if err := f.Fetch(t.Context(), request(span(33, 34)), &alone); err != nil {
+		t.Fatal(err)
+	}
+	alone.is(t, mainChain(), span(33, 34))
+
 	cause := errors.New("another chain")
 	none := collector{take: func(*chain.Block) error { return &RejectedError{Mismatched, cause} }}
 	err := f.Fetch(t.Context(), request(span(30, 36)), &none)

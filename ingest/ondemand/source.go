@@ -23,7 +23,7 @@ type source struct {
 	opened ingest.Source // nil before it is needed; guarded by turn
 	list   uint64        // counts the lists of files that were read; guarded by turn
 	since  time.Time     // when the list was read, or could not be; guarded by turn
-	failed time.Time     // when it could not be read the last time; guarded by the Fetcher's mu
+	failed time.Time     // when it could not be read, or was on another chain, the last time; guarded by the Fetcher's mu
 	told   string        // the failure that was logged last, and when; guarded by the Fetcher's mu
 	toldAt time.Time
 }
@@ -32,7 +32,7 @@ const (
 	// renewAfter is how old the list of a source's files has to be to be read again when blocks are missing in it, or a
 	// file is not what it says.
 	renewAfter = time.Minute
-	// asideFor is how long a source that could not be read is asked after the others.
+	// asideFor is how long a source that could not be read, or was on another chain, is asked after the others.
 	asideFor = 30 * time.Second
 	// tellAgainAfter is when a failure is logged again that clients meet again and again.
 	tellAgainAfter = time.Minute
