@@ -88,6 +88,10 @@ func TestHistoryHalfClosed(t *testing.T) {
 	}
 	for _, head := range []string{"HTTP/1.0", "HTTP/1.1\r\nConnection: close"} {
 		conn := ask(head)
+		_ = ask("HTTP/1.1")
+		if err := <-ended; err != context.Canceled { // so that the first one's has been seen as well
+			t.Errorf("%s: got %v", head, err)
+		}
 		select {
 		case proceed <- struct{}{}:
 			<-ended
