@@ -11,15 +11,7 @@ import (
 
 // blockByNumber answers eth_getBlockByNumber.
 func blockByNumber(c *call) error {
-	p, err := readPositions(c.params, 2)
-	if err != nil {
-		return err
-	}
-	sel, err := readSelector(p[0], "block")
-	if err != nil {
-		return err
-	}
-	full, err := readBool(p[1], "fullTransactions")
+	sel, full, err := readTwo(c.params, readSelector, "block", readBool, "fullTransactions")
 	if err != nil {
 		return err
 	}
@@ -28,15 +20,7 @@ func blockByNumber(c *call) error {
 
 // blockByHash answers eth_getBlockByHash.
 func blockByHash(c *call) error {
-	p, err := readPositions(c.params, 2)
-	if err != nil {
-		return err
-	}
-	hash, err := readHash(p[0], "block hash")
-	if err != nil {
-		return err
-	}
-	full, err := readBool(p[1], "fullTransactions")
+	hash, full, err := readTwo(c.params, readHash, "block hash", readBool, "fullTransactions")
 	if err != nil {
 		return err
 	}
@@ -45,11 +29,7 @@ func blockByHash(c *call) error {
 
 // transactionCountByNumber answers eth_getBlockTransactionCountByNumber.
 func transactionCountByNumber(c *call) error {
-	p, err := readPositions(c.params, 1)
-	if err != nil {
-		return err
-	}
-	sel, err := readSelector(p[0], "block")
+	sel, err := readOne(c.params, readSelector, "block")
 	if err != nil {
 		return err
 	}
@@ -58,11 +38,7 @@ func transactionCountByNumber(c *call) error {
 
 // transactionCountByHash answers eth_getBlockTransactionCountByHash.
 func transactionCountByHash(c *call) error {
-	p, err := readPositions(c.params, 1)
-	if err != nil {
-		return err
-	}
-	hash, err := readHash(p[0], "block hash")
+	hash, err := readOne(c.params, readHash, "block hash")
 	if err != nil {
 		return err
 	}

@@ -22,6 +22,29 @@ type positions [maxPositions]value
 // null or an empty object.
 func readPositions(params value, n int) (positions, error) { return readBetween(params, n, n) }
 
+// readOne reads the only parameter, which is called so in errors.
+func readOne[T any](params value, read func(value, string) (T, error), name string) (only T, err error) {
+	p, err := readPositions(params, 1)
+	if err != nil {
+		return only, err
+	}
+	return read(p[0], name)
+}
+
+// readTwo reads the two parameters that there are.
+func readTwo[T, U any](params value, readFirst func(value, string) (T, error), firstName string,
+	readSecond func(value, string) (U, error), secondName string) (first T, second U, err error) {
+	p, err := readPositions(params, 2)
+	if err != nil {
+		return first, second, err
+	}
+	if first, err = readFirst(p[0], firstName); err != nil {
+		return first, second, err
+	}
+	second, err = readSecond(p[1], secondName)
+	return first, second, err
+}
+
 // readBetween reads at least and at most so many parameters; those that are absent are nil.
 func readBetween(params value, least, most int) (positions, error) {
 	var (

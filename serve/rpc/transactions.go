@@ -14,15 +14,7 @@ const transactionParts = chain.PartHeader | chain.PartTransactions | chain.PartT
 
 // transactionByNumberAndIndex answers eth_getTransactionByBlockNumberAndIndex.
 func transactionByNumberAndIndex(c *call) error {
-	p, err := readPositions(c.params, 2)
-	if err != nil {
-		return err
-	}
-	sel, err := readSelector(p[0], "block")
-	if err != nil {
-		return err
-	}
-	index, err := readQuantity(p[1], "index")
+	sel, index, err := readTwo(c.params, readSelector, "block", readQuantity, "index")
 	if err != nil {
 		return err
 	}
@@ -31,15 +23,7 @@ func transactionByNumberAndIndex(c *call) error {
 
 // transactionByBlockHashAndIndex answers eth_getTransactionByBlockHashAndIndex.
 func transactionByBlockHashAndIndex(c *call) error {
-	p, err := readPositions(c.params, 2)
-	if err != nil {
-		return err
-	}
-	hash, err := readHash(p[0], "block hash")
-	if err != nil {
-		return err
-	}
-	index, err := readQuantity(p[1], "index")
+	hash, index, err := readTwo(c.params, readHash, "block hash", readQuantity, "index")
 	if err != nil {
 		return err
 	}
@@ -77,11 +61,7 @@ func (c *call) appendTransaction(index uint64) error {
 // known only if history is complete; else the transaction is reported as missing: no history source finds
 // transactions by hash.
 func (c *call) loadTransaction(parts chain.Parts) (index uint32, found bool, err error) {
-	p, err := readPositions(c.params, 1)
-	if err != nil {
-		return 0, false, err
-	}
-	hash, err := readHash(p[0], "transaction hash")
+	hash, err := readOne(c.params, readHash, "transaction hash")
 	if err != nil {
 		return 0, false, err
 	}
