@@ -45,7 +45,8 @@ type Fetcher struct {
 	sources []*source // by priority
 	files   fileCache
 
-	places  chan *place // those that are free
+	places  chan *place   // those that are free
+	mirrors chan struct{} // the rights to wait for mirrors in a place: fewer than places, if there are several
 	waiting chan struct{}
 
 	context  context.Context
@@ -62,6 +63,7 @@ type place struct {
 	blocks    []chain.Block
 	verifier  verify.Verifier
 	recoverer *sender.Recoverer
+	mirrors   bool // the request may wait for mirrors
 }
 
 // New makes a Fetcher. Sources are opened when they are needed.
@@ -73,8 +75,8 @@ func New(o Options) (*Fetcher, error) {
 		o.Now = time.Now
 	}
 	f := &Fetcher{
-		options: o, places: make(chan *place, o.Limits.Requests), waiting: make(chan struct{}, o.Limits.Waiting),
-		locating: make(chan struct{}, 1),
+		options: o, places: make(chan *place, o.Limits.Requests), mirrors: make(chan struct{}, max(1, o.Limits.Requests-1)),
+		waiting: make(chan struct{}, o.Limits.Waiting), locating: make(chan struct{}, 1),
 		files: fileCache{
 			idle: o.Limits.OpenFiles, copies: TemporaryFiles(o.Limits.Requests), now: o.Now, copying: make(chan struct{}, 1),
 			entries: make(map[fileKey]*fileEntry),
@@ -84,6 +86,9 @@ func New(o Options) (*Fetcher, error) {
 	f.files.life, f.files.longest, f.files.running, f.files.panicked = f.context, o.Limits.Time, &f.running, f.panicked
 	for range o.Limits.Requests {
 		f.places <- nil // made when it is needed
+	}
+	for range cap(f.mirrors) {
+		f.mirrors <- struct{}{}
 	}
 	for _, s := range o.Sources {
 		of := &source{Source: s, now: o.Now, turn: make(chan struct{}, 1)}
@@ -138,49 +143,77 @@ func (f *Fetcher) Fetch(ctx context.Context, request Request, r Reader) error {
 	ctx, cancel := context.WithTimeout(ctx, f.options.Limits.Time)
 	defer cancel()
 	defer context.AfterFunc(f.context, cancel)()
-	p, err := f.enter(ctx, request.Impatient)
-	if err != nil {
-		return err
+	for mirrors := false; ; mirrors = true {
+		err := f.attend(ctx, request, mirrors, r)
+		if !errors.Is(err, errMirrorsBusy) {
+			return err
+		}
+		if _, err := take(ctx, f, f.mirrors, request.Impatient); err != nil {
+			return err
+		}
 	}
-	defer func() { f.places <- p }()
-	return <-lowpriority.Go(func() error { return f.run(ctx, p, request, r) })
 }
 
-// enter waits for a place.
-func (f *Fetcher) enter(ctx context.Context, impatient bool) (p *place, err error) {
-	busy := &BusyError{f.options.Limits.Requests}
-	if err := ctx.Err(); err != nil {
-		return nil, ended(ctx, nil)
-	}
-	select {
-	case p = <-f.places:
-	default:
-		if impatient {
-			return nil, busy
+// errMirrorsBusy says that a request would wait for a mirror in its place, while as many do so as may. Where no other source
+// answers it waits outside and begins anew.
+var errMirrorsBusy = errors.New("other requests wait for mirrors")
+
+// attend runs a request in a place. The right to wait for mirrors, if it comes with one, ends with it.
+func (f *Fetcher) attend(ctx context.Context, request Request, mirrors bool, r Reader) error {
+	p, err := take(ctx, f, f.places, request.Impatient)
+	if err != nil {
+		if mirrors {
+			f.mirrors <- struct{}{}
 		}
-		select {
-		case f.waiting <- struct{}{}:
-		default:
-			busy.Limit = f.options.Limits.Waiting
-			return nil, busy
-		}
-		defer func() { <-f.waiting }()
-		select {
-		case p = <-f.places:
-		case <-ctx.Done():
-			return nil, ended(ctx, nil)
-		}
+		return err
 	}
 	if p == nil {
 		p = &place{blocks: make([]chain.Block, f.options.Limits.BufferedBlocks), recoverer: sender.New(f.options.ChainID)}
 	}
-	return p, nil
+	p.mirrors = mirrors
+	defer func() {
+		if p.mirrors {
+			f.mirrors <- struct{}{}
+		}
+		f.places <- p
+	}()
+	return <-lowpriority.Go(func() error { return f.run(ctx, p, request, r) })
+}
+
+// take takes one of what there is, or waits for it as one of those that may wait.
+func take[T any](ctx context.Context, f *Fetcher, from <-chan T, impatient bool) (taken T, err error) {
+	busy := &BusyError{f.options.Limits.Requests}
+	if err := ctx.Err(); err != nil {
+		return taken, ended(ctx, nil)
+	}
+	select {
+	case taken = <-from:
+		return taken, nil
+	default:
+	}
+	if impatient {
+		return taken, busy
+	}
+	select {
+	case f.waiting <- struct{}{}:
+	default:
+		busy.Limit = f.options.Limits.Waiting
+		return taken, busy
+	}
+	defer func() { <-f.waiting }()
+	select {
+	case taken = <-from:
+		return taken, nil
+	case <-ctx.Done():
+		return taken, ended(ctx, nil)
+	}
 }
 
 // run asks source by source.
 func (f *Fetcher) run(ctx context.Context, p *place, request Request, r Reader) error {
 	var failures []*ingest.Failure
 	var rejected *RejectedError // of the best reason
+	mirrorsBusy := false
 	order := f.order()
 	for i, s := range order {
 		attempt, cancel := f.share(ctx, len(order)-i)
@@ -194,6 +227,9 @@ func (f *Fetcher) run(ctx context.Context, p *place, request Request, r Reader) 
 		switch {
 		case err == nil:
 			return nil
+		case errors.Is(err, errMirrorsBusy): // no failure of it
+			mirrorsBusy = true
+			continue
 		case errors.As(err, &own):
 			return own.err
 		case ctx.Err() != nil:
@@ -207,6 +243,9 @@ func (f *Fetcher) run(ctx context.Context, p *place, request Request, r Reader) 
 		if errors.As(err, &now) && (rejected == nil || now.Reason < rejected.Reason) {
 			rejected = now
 		}
+	}
+	if mirrorsBusy {
+		return errMirrorsBusy
 	}
 	e := exhausted(failures)
 	if rejected != nil && rejected.Reason == e.Reason {
@@ -300,6 +339,14 @@ func (f *Fetcher) panicked(id string, v any) {
 func (f *Fetcher) attempt(ctx context.Context, p *place, s *source, request Request, r Reader) error {
 	if extents, ok := f.files.copied(s, request.Runs); ok {
 		return f.read(ctx, p, s, extents, request, r)
+	}
+	if s.Copied && !p.mirrors {
+		select {
+		case <-f.mirrors:
+			p.mirrors = true
+		default:
+			return errMirrorsBusy
+		}
 	}
 	for {
 		extents, list, err := s.plan(ctx, request.Runs)

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/leani-go/leani/chain"
 	"github.com/leani-go/leani/ingest/era"
 )
 
@@ -130,5 +131,50 @@ func TestTransferFails(t *testing.T) {
 
 		slow.opening = func(context.Context) error { panic("a bug") }
 		reasonIs(t, f.Fetch(t.Context(), request(span(11, 15)), new(collector)), Failed)
+	})
+}
+
+// A mirror that takes its time leaves a place to requests that need no mirror. Others wait for it without a place, and for no
+// longer than their time.
+func TestMirrorLeavesPlace(t *testing.T) {
+	mainChain()
+	synctest.Test(t, func(t *testing.T) {
+		mirror, folder := newFakeSource(t, mainChain()), newFakeSource(t, mainChain())
+		folder.holds.To = 20
+		goOn := make(chan struct{})
+		mirror.opening = func(ctx context.Context) error {
+			select {
+			case <-goOn:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		f, _ := start(t, copied(1), mirror, folder)
+		results := make(chan error, 4)
+		for _, n := range []uint64{51, 61, 71} {
+			go func() { results <- f.Fetch(context.Background(), request(span(n, n+1)), new(collector)) }()
+			synctest.Wait()
+		}
+		var c collector
+		if err := f.Fetch(t.Context(), request(span(3, 5)), &c); err != nil || c.sources[len(c.sources)-1] != "source-1" {
+			t.Errorf("got %v from %v", err, c.sources)
+		}
+		var busy *BusyError
+		if err := f.Fetch(t.Context(), Request{Runs: []chain.Range{span(61, 62)}, Impatient: true}, new(collector)); !errors.As(err, &busy) {
+			t.Errorf("got %v", err)
+		}
+		brief, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		reasonIs(t, f.Fetch(brief, request(span(61, 62)), new(collector)), TimedOut)
+		close(goOn)
+		for range 3 {
+			if err := <-results; err != nil {
+				t.Error(err)
+			}
+		}
+		if len(f.places) != 2 || len(f.mirrors) != 1 || len(f.waiting) != 0 {
+			t.Errorf("%d places, %d rights to wait for mirrors, %d wait", len(f.places), len(f.mirrors), len(f.waiting))
+		}
 	})
 }
