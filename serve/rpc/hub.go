@@ -16,7 +16,7 @@ import (
 )
 
 // hub brings what happens to the chain to the subscriptions of all sockets. One goroutine reads the feed and
-// queues notifications; it never waits for a client. Another one looks after the sockets from time to time.
+// queues notifications; how long it may wait for clients, pace bounds. Another one looks after the sockets from time to time.
 type hub struct {
 	service *service
 	feed    Feed
@@ -163,11 +163,11 @@ func (h *hub) publish(ctx context.Context, change *Change, after View) {
 	}
 	limit := int64(h.service.limits.MaxOutboundBytes)
 	for _, e := range eventsOf(change, h.view, after) {
-		h.pace(ctx, h.told.Add(h.times.paceEvent))
+		h.pace(ctx, sockets, h.told.Add(h.times.paceEvent))
 		h.told = time.Now()
 		for _, c := range sockets {
 			if h.queued.Load() > limit/4*3 {
-				h.pace(ctx, h.told.Add(h.times.paceEvent))
+				h.pace(ctx, sockets, h.told.Add(h.times.paceEvent))
 			}
 			c.deliver(ctx, e)
 			if h.queued.Load() > limit {

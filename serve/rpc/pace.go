@@ -20,9 +20,9 @@ const (
 
 // pace waits before an event while clients that are reading have much unsent of the events before, or all together have; at
 // most until the deadline.
-func (h *hub) pace(ctx context.Context, deadline time.Time) {
+func (h *hub) pace(ctx context.Context, sockets []*socket, deadline time.Time) {
 	for last := time.Now(); last.Before(deadline) && h.follower.Waiting() < paceWaiting; {
-		if !h.behind(last) {
+		if !h.behind(sockets, last) {
 			return
 		}
 		select {
@@ -31,17 +31,17 @@ func (h *hub) pace(ctx context.Context, deadline time.Time) {
 			return
 		}
 		now := time.Now()
-		for _, c := range h.list() {
+		for _, c := range sockets {
 			c.waitedFor(now.Sub(last))
 		}
 		last = now
 	}
 }
 
-// behind tells whether it is worth to wait for a client.
-func (h *hub) behind(now time.Time) bool {
+// behind tells whether it is worth to wait for one of the sockets.
+func (h *hub) behind(sockets []*socket, now time.Time) bool {
 	full := h.queued.Load() > int64(h.service.limits.MaxOutboundBytes)/2
-	for _, c := range h.list() {
+	for _, c := range sockets {
 		if c.behind(now, full) {
 			return true
 		}
