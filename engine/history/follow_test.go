@@ -5,8 +5,6 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"github.com/leani-go/leani/chain"
 )
 
@@ -17,15 +15,7 @@ import (
 func TestFollow(t *testing.T) {
 	t.Parallel()
 	c := newBranchingChain(5, 10, 4)
-	e, s, err := openSmall(vfs.NewMem(), 2, hotOptions(4))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	s := smallHot(t)
 	write(t, s, c.blocks)
 	f, view, err := s.Follow()
 	if err != nil {

@@ -6,8 +6,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"github.com/leani-go/leani/chain"
 )
 
@@ -18,15 +16,7 @@ import (
 func TestHotIsolation(t *testing.T) {
 	t.Parallel()
 	c := newBranchingChain(21, 0, 6)
-	e, s, err := openSmall(vfs.NewMem(), 2, hotOptions(4))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	s := smallHot(t)
 	write(t, s, c.blocks)
 	var mu sync.Mutex
 	states := map[uint64]*modelChain{} // by the hash of the head, shortened

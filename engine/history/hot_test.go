@@ -298,21 +298,28 @@ func sameRef(a, b *chain.BlockRef) bool {
 	return a == nil && b == nil || a != nil && b != nil && *a == *b
 }
 
+// smallHot is a store in memory whose recent blocks are few, until the test ends.
+func smallHot(t *testing.T) *Store {
+	t.Helper()
+	e, s, err := openSmall(vfs.NewMem(), 2, hotOptions(4))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
 // TestExtendRefuses proves that what does not fit the chain changes nothing and says why.
 //
 // INV-13 SRC-041 SRC-053 SRC-055
 func TestExtendRefuses(t *testing.T) {
 	t.Parallel()
 	c := newBranchingChain(3, 0, 10)
-	e, s, err := openSmall(vfs.NewMem(), 2, hotOptions(4))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	s := smallHot(t)
 	write(t, s, c.blocks)
 	child := c.child()
 	stranger := *child

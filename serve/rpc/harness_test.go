@@ -75,6 +75,24 @@ func startServer(t testing.TB, store *fakeStore, change func(*Options)) *testSer
 	return s
 }
 
+// overTCP serves on a TCP port as well until the test ends, and gives its address.
+func (s *testServer) overTCP() (address string) {
+	s.t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(listener) }()
+	s.t.Cleanup(func() {
+		_ = s.Shutdown(context.Background()) // told again by startServer
+		if err := <-served; err != nil {
+			s.t.Error(err)
+		}
+	})
+	return listener.Addr().String()
+}
+
 // checkMemory requires that all reserved memory has been given back.
 func (s *testServer) checkMemory() {
 	s.t.Helper()

@@ -482,20 +482,9 @@ func TestHistoryShutdown(t *testing.T) {
 func TestHistoryClientGone(t *testing.T) {
 	running, ended := make(chan struct{}, 1), make(chan error, 1)
 	s, h := startHistory(t, []chain.Range{{From: 20, To: 40}}, nil)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	served := make(chan error, 1)
-	go func() { served <- s.Server.Serve(listener) }()
-	defer func() {
-		_ = s.Shutdown(context.Background())
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
-	}()
+	address := s.overTCP()
 	ask := func(body string) net.Conn {
-		conn, err := net.Dial("tcp", listener.Addr().String())
+		conn, err := net.Dial("tcp", address)
 		if err != nil {
 			t.Fatal(err)
 		}

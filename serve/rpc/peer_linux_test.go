@@ -29,20 +29,9 @@ func TestHistoryHalfClosed(t *testing.T) {
 			return err
 		}
 	})
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	served := make(chan error, 1)
-	go func() { served <- s.Server.Serve(listener) }()
-	defer func() {
-		_ = s.Shutdown(context.Background())
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
-	}()
+	address := s.overTCP()
 	ask := func(head string) *net.TCPConn {
-		conn, err := net.Dial("tcp", listener.Addr().String())
+		conn, err := net.Dial("tcp", address)
 		if err != nil {
 			t.Fatal(err)
 		}
