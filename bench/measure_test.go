@@ -100,7 +100,7 @@ func TestMakeCorpusStoreOnce(t *testing.T) {
 // The whole of LargeCold on short chains, in processes of its own, within 512 MiB.
 func TestLargeCold(t *testing.T) {
 	if testing.Short() {
-		t.Skip("starts many processes")
+		t.Skip("slow, starts many processes: left out with -short")
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -132,7 +132,7 @@ func TestLargeCold(t *testing.T) {
 // Beside measures with its processes running, and ends them.
 func TestBeside(t *testing.T) {
 	if testing.Short() {
-		t.Skip("fills a store")
+		t.Skip("slow, fills a store: left out with -short")
 	}
 	c := testChain(t)
 	closeLab(t)

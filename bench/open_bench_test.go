@@ -179,7 +179,7 @@ const maximumBinary = 80 << 20
 // The binary stays small enough to be copied about.
 func TestBinarySize(t *testing.T) {
 	if testing.Short() {
-		t.Skip("links the node")
+		t.Skip("slow, links the node: left out with -short")
 	}
 	path := filepath.Join(t.TempDir(), "leani")
 	cmd := exec.Command("go", "build", "-o", path, "./cmd/leani")

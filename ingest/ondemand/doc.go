@@ -22,7 +22,8 @@
 // # Concurrency
 //
 // A Fetcher is safe for concurrent use. Requests run on threads of low priority, as many as there are places; others wait for
-// one, first come first served, as far as the queue goes. The Reader is called on that thread while its caller waits. Besides
+// one, first come first served, as far as the queue goes. Of several places one is never held by who waits for a mirror. The Reader
+// is called on that thread while its caller waits. Besides
 // these, one thread at most looks for the damage in a file of which the digest differs, and one makes a copy: the time of the request that
 // began it does not end it, but another copy that is wanted does. Close ends them all and waits for them.
 package ondemand
