@@ -6,8 +6,8 @@ import (
 	"github.com/leani-go/leani/config"
 )
 
-// memoryPlan divides budgets.memory_bytes. What WebSockets have queued is config.OutboundBytes. The parts are what the packages below promise to stay
-// under; the rest is for the code, goroutine stacks, the catalog, what commands need besides, and garbage
+// memoryPlan divides budgets.memory_bytes. What WebSockets have queued is config.OutboundBytes. The parts are what
+// the packages below promise to stay under; the rest is for the code, goroutine stacks, the catalog, what commands need besides, and garbage
 // that was not collected yet. docs/configuration.md has it as a table.
 type memoryPlan struct {
 	pageCache     int64 // pages of segment files
